@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
@@ -69,7 +70,8 @@ fn with_ledger(change: impl FnOnce(&mut Ledger) -> Result<()>) -> Result<()> {
     lock.lock()?;
     let mut ledger: Ledger = match fs::read_to_string(LEDGER) {
         Ok(text) => serde_json::from_str(&text).with_context(|| format!("{LEDGER} is damaged"))?,
-        Err(_) => Ledger::default(),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ledger::default(),
+        Err(error) => return Err(error).with_context(|| format!("cannot read {LEDGER}")),
     };
     change(&mut ledger)?;
     if ledger.clusters.is_empty() {
@@ -111,7 +113,7 @@ fn remove_control_groups(name: &str) -> Result<()> {
     Ok(())
 }
 
-fn remove_group(group: &Path) -> std::io::Result<()> {
+fn remove_group(group: &Path) -> io::Result<()> {
     for entry in fs::read_dir(group)? {
         let entry = entry?;
         if entry.file_type()?.is_dir() {
@@ -121,19 +123,20 @@ fn remove_group(group: &Path) -> std::io::Result<()> {
     fs::remove_dir(group)
 }
 
-/// Where the control group hierarchies are mounted.
+/// Where the control group hierarchies are mounted: those of version 1, which the kubelet uses, and with them the unified
+/// one, in which the container runtime makes groups too.
 fn hierarchies() -> Result<Vec<PathBuf>> {
     let mounts = fs::read_to_string("/proc/self/mounts")?;
-    let found: Vec<PathBuf> = mounts
+    let found: Vec<(&str, &str)> = mounts
         .lines()
         .filter_map(|line| {
             let mut fields = line.split(' ');
             let (target, kind) = (fields.nth(1)?, fields.next()?);
-            (kind == "cgroup" && target.starts_with("/sys/fs/cgroup/")).then(|| PathBuf::from(target))
+            (target.starts_with("/sys/fs/cgroup/") && kind.starts_with("cgroup")).then_some((target, kind))
         })
         .collect();
-    if found.is_empty() {
+    if !found.iter().any(|(_, kind)| *kind == "cgroup") {
         bail!("this machine has control groups of version 2 only; the cluster is made for version 1 so far");
     }
-    Ok(found)
+    Ok(found.into_iter().map(|(target, _)| PathBuf::from(target)).collect())
 }
