@@ -1,11 +1,12 @@
 //! Runs other programs: with their output kept, logged or shown, and ended when this task is interrupted.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -142,6 +143,30 @@ impl Task {
             bail!("`{what}` failed ({status})");
         }
         Ok(())
+    }
+
+    /// Runs the program and hands on each line that it prints, until it ends or `enough` is set. How it ends does not
+    /// matter: who follows something takes what there is.
+    pub(crate) fn follow(mut self, enough: &AtomicBool, mut line: impl FnMut(&str) + Send) -> Result<()> {
+        self.command.stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut child = self.spawn()?;
+        let output = child.stdout.take();
+        thread::scope(|scope| {
+            scope.spawn(move || {
+                for text in BufReader::new(output?).lines() {
+                    line(&text.ok()?);
+                }
+                Some(())
+            });
+            while child.try_wait()?.is_none() {
+                if enough.load(Ordering::Relaxed) || interrupt::raised() {
+                    end_group(&mut child);
+                    break;
+                }
+                thread::sleep(Duration::from_millis(50));
+            }
+            Ok(())
+        })
     }
 
     /// Starts the program in the background with its output appended to `log`.
@@ -296,23 +321,4 @@ pub(crate) fn find_program(name: &str) -> Option<PathBuf> {
         .chain([PathBuf::from("/usr/sbin"), PathBuf::from("/sbin")])
         .map(|folder| folder.join(name))
         .find(|candidate| candidate.is_file())
-}
-
-/// `PATH` with a folder in front.
-pub(crate) fn path_with(folder: &Path) -> OsString {
-    let mut path = folder.as_os_str().to_owned();
-    if let Some(rest) = std::env::var_os("PATH") {
-        path.push(":");
-        path.push(rest);
-    }
-    path
-}
-
-/// Passes on what a program prints, line by line, until it ends.
-pub(crate) fn copy_lines(from: impl Read, mut line: impl FnMut(&str)) -> io::Result<()> {
-    use std::io::BufRead;
-    for text in io::BufReader::new(from).lines() {
-        line(&text?);
-    }
-    Ok(())
 }
