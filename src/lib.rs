@@ -1,1 +1,3 @@
+//! Runs distributed training jobs on Kubernetes: one pure function, [`plan`], decides; everything else carries.
 
+pub mod api;
