@@ -1,3 +1,5 @@
-//! Runs distributed training jobs on Kubernetes: one pure function, [`plan`], decides; everything else carries.
+//! Runs distributed training jobs on Kubernetes: one pure function, [`plan::plan`], decides; everything else carries.
 
 pub mod api;
+pub mod k8s;
+pub mod plan;
