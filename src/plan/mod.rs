@@ -9,6 +9,7 @@
 
 mod inputs;
 mod problem;
+pub mod runtime_rules;
 mod trace;
 
 use k8s_openapi::api::core::v1::ConfigMap;
