@@ -14,7 +14,10 @@ pub fn text<'a>(value: &'a Value, path: &[&str]) -> Option<&'a str> {
 
 /// Follows members to a list; an absent one is empty.
 pub fn list<'a>(value: &'a Value, path: &[&str]) -> &'a [Value] {
-    at(value, path).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
+    at(value, path)
+        .and_then(Value::as_array)
+        .map(Vec::as_slice)
+        .unwrap_or_default()
 }
 
 /// Gives the name of a list item.
@@ -31,7 +34,9 @@ pub fn named<'a>(items: &'a [Value], wanted: &str) -> Option<&'a Value> {
 pub fn object_mut<'a>(value: &'a mut Value, path: &[&str]) -> &'a mut Map<String, Value> {
     let mut value = value;
     for step in path {
-        value = as_object(value).entry(*step).or_insert_with(|| Value::Object(Map::new()));
+        value = as_object(value)
+            .entry(*step)
+            .or_insert_with(|| Value::Object(Map::new()));
     }
     as_object(value)
 }

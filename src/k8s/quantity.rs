@@ -38,14 +38,19 @@ pub struct NotAQuantity {
 
 impl Quantity {
     /// Nothing.
-    pub const ZERO: Self = Self { nano: 0, format: Format::Decimal };
+    pub const ZERO: Self = Self {
+        nano: 0,
+        format: Format::Decimal,
+    };
 
     /// Reads a quantity from JSON, where it may also be a number.
     pub fn from_json(value: &Value) -> Result<Self, NotAQuantity> {
         match value {
             Value::String(text) => text.parse(),
             Value::Number(number) => number.to_string().parse(),
-            other => Err(NotAQuantity { text: other.to_string() }),
+            other => Err(NotAQuantity {
+                text: other.to_string(),
+            }),
         }
     }
 
@@ -80,9 +85,16 @@ impl Quantity {
             exponent += 3;
         }
         if exponent_form {
-            return if exponent == 0 { mantissa.to_string() } else { format!("{mantissa}e{exponent}") };
+            return if exponent == 0 {
+                mantissa.to_string()
+            } else {
+                format!("{mantissa}e{exponent}")
+            };
         }
-        let suffix = DECIMAL.iter().find(|(_, e)| *e == exponent).map_or("", |(s, _)| s);
+        let suffix = DECIMAL
+            .iter()
+            .find(|(_, e)| *e == exponent)
+            .map_or("", |(s, _)| s);
         format!("{mantissa}{suffix}")
     }
 }
@@ -91,14 +103,26 @@ impl Quantity {
 const BINARY: [&str; 7] = ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
 
 /// Suffixes of the powers of ten.
-const DECIMAL: [(&str, i32); 10] =
-    [("n", -9), ("u", -6), ("m", -3), ("", 0), ("k", 3), ("M", 6), ("G", 9), ("T", 12), ("P", 15), ("E", 18)];
+const DECIMAL: [(&str, i32); 10] = [
+    ("n", -9),
+    ("u", -6),
+    ("m", -3),
+    ("", 0),
+    ("k", 3),
+    ("M", 6),
+    ("G", 9),
+    ("T", 12),
+    ("P", 15),
+    ("E", 18),
+];
 
 impl FromStr for Quantity {
     type Err = NotAQuantity;
 
     fn from_str(text: &str) -> Result<Self, NotAQuantity> {
-        parse(text).ok_or_else(|| NotAQuantity { text: text.to_owned() })
+        parse(text).ok_or_else(|| NotAQuantity {
+            text: text.to_owned(),
+        })
     }
 }
 
@@ -108,7 +132,9 @@ fn parse(text: &str) -> Option<Quantity> {
         b'+' => (false, &text[1..]),
         _ => (false, text),
     };
-    let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
+    let end = rest
+        .find(|c: char| !c.is_ascii_digit() && c != '.')
+        .unwrap_or(rest.len());
     let (number, suffix) = rest.split_at(end);
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
     if (whole.is_empty() && fraction.is_empty()) || fraction.contains('.') || number.len() > 40 {
@@ -118,9 +144,14 @@ fn parse(text: &str) -> Option<Quantity> {
     let places = i32::try_from(fraction.len()).ok()?;
 
     let (nano, format) = if let Some(power) = BINARY.iter().skip(1).position(|s| *s == suffix) {
-        let unit = 1024_i128.checked_pow(u32::try_from(power + 1).ok()?)?.checked_mul(ONE)?;
+        let unit = 1024_i128
+            .checked_pow(u32::try_from(power + 1).ok()?)?
+            .checked_mul(ONE)?;
         let exact = digits.checked_mul(unit)?;
-        (divide_up(exact, 10_i128.checked_pow(u32::try_from(places).ok()?)?), Format::Binary)
+        (
+            divide_up(exact, 10_i128.checked_pow(u32::try_from(places).ok()?)?),
+            Format::Binary,
+        )
     } else {
         let (exponent, format) = if let Some((_, e)) = DECIMAL.iter().find(|(s, _)| *s == suffix) {
             (*e, Format::Decimal)
@@ -137,7 +168,10 @@ fn parse(text: &str) -> Option<Quantity> {
         };
         (nano, format)
     };
-    Some(Quantity { nano: if negative { -nano } else { nano }, format })
+    Some(Quantity {
+        nano: if negative { -nano } else { nano },
+        format,
+    })
 }
 
 /// Divides and rounds away from zero; both are at least 0.
@@ -205,20 +239,44 @@ mod tests {
 
     #[test]
     fn numbers_of_json_are_quantities() {
-        assert_eq!(Quantity::from_json(&serde_json::json!(2.0)).unwrap().to_string(), "2");
-        assert_eq!(Quantity::from_json(&serde_json::json!(2)).unwrap().to_string(), "2");
+        assert_eq!(
+            Quantity::from_json(&serde_json::json!(2.0)).unwrap().to_string(),
+            "2"
+        );
+        assert_eq!(
+            Quantity::from_json(&serde_json::json!(2)).unwrap().to_string(),
+            "2"
+        );
     }
 
     #[test]
     fn text_that_is_no_quantity_is_told() {
-        for text in ["", ".", "-", "two", "1.2.3", "5 Gi", "5gi", "1e", "0x10", "1e999999999999"] {
+        for text in [
+            "",
+            ".",
+            "-",
+            "two",
+            "1.2.3",
+            "5 Gi",
+            "5gi",
+            "1e",
+            "0x10",
+            "1e999999999999",
+        ] {
             assert!(text.parse::<Quantity>().is_err(), "{text}");
         }
     }
 
     #[test]
     fn whole_numbers_round_up() {
-        for (text, whole) in [("700m", 1), ("2500m", 3), ("3", 3), ("0", 0), ("1n", 1), ("-1500m", -1)] {
+        for (text, whole) in [
+            ("700m", 1),
+            ("2500m", 3),
+            ("3", 3),
+            ("0", 0),
+            ("1n", 1),
+            ("-1500m", -1),
+        ] {
             assert_eq!(text.parse::<Quantity>().unwrap().ceil(), whole, "{text}");
         }
     }

@@ -20,8 +20,8 @@ enum ListRule {
 /// Finds the rule of a list by the name of its field (`patchMergeKey` and `patchStrategy` of the API types).
 fn rule(field: &str) -> ListRule {
     match field {
-        "replicatedJobs" | "containers" | "initContainers" | "volumes" | "imagePullSecrets" | "schedulingGates"
-        | "env" => ListRule::Keyed("name"),
+        "replicatedJobs" | "containers" | "initContainers" | "volumes" | "imagePullSecrets"
+        | "schedulingGates" | "env" => ListRule::Keyed("name"),
         "volumeMounts" => ListRule::Keyed("mountPath"),
         "finalizers" => ListRule::Union,
         _ => ListRule::Replace,
@@ -66,7 +66,11 @@ fn merge_keyed(field: &str, key: &str, old: Vec<Value>, new: &[Value]) -> Vec<Va
     let mut shared: Vec<(usize, Value)> = Vec::new();
     let mut left: Vec<(usize, Value)> = Vec::new();
     for (at, item) in old.into_iter().enumerate() {
-        if new.iter().any(|n| same(n, &item)) { shared.push((at, item)) } else { left.push((at, item)) }
+        if new.iter().any(|n| same(n, &item)) {
+            shared.push((at, item))
+        } else {
+            left.push((at, item))
+        }
     }
 
     let mut merged = Vec::with_capacity(left.len() + new.len());
@@ -89,7 +93,9 @@ fn merge_keyed(field: &str, key: &str, old: Vec<Value>, new: &[Value]) -> Vec<Va
 
 fn merge_item(field: &str, old: Value, new: &Value) -> Value {
     match (old, new) {
-        (Value::Object(mut old), Value::Object(new)) if field != "env" && !brings_other_source(field, &old, new) => {
+        (Value::Object(mut old), Value::Object(new))
+            if field != "env" && !brings_other_source(field, &old, new) =>
+        {
             merge(&mut old, new);
             Value::Object(old)
         }
@@ -99,7 +105,10 @@ fn merge_item(field: &str, old: Value, new: &Value) -> Value {
 
 /// A volume has one source beside its name; two different ones cannot be merged.
 fn brings_other_source(field: &str, old: &Map<String, Value>, new: &Map<String, Value>) -> bool {
-    field == "volumes" && new.keys().any(|source| source != "name" && !old.contains_key(source))
+    field == "volumes"
+        && new
+            .keys()
+            .any(|source| source != "name" && !old.contains_key(source))
 }
 
 #[cfg(test)]
@@ -110,28 +119,50 @@ mod tests {
     fn names_after(field: &str, key: &str, old: &str, new: &str) -> String {
         let list = |text: &str| -> Vec<Value> { text.split(' ').map(|n| json!({ key: n })).collect() };
         let mut base = Map::from_iter([(field.to_owned(), Value::Array(list(old)))]);
-        merge(&mut base, &Map::from_iter([(field.to_owned(), Value::Array(list(new)))]));
-        base[field].as_array().unwrap().iter().map(|i| i[key].as_str().unwrap()).collect::<Vec<_>>().join(" ")
+        merge(
+            &mut base,
+            &Map::from_iter([(field.to_owned(), Value::Array(list(new)))]),
+        );
+        base[field]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|i| i[key].as_str().unwrap())
+            .collect::<Vec<_>>()
+            .join(" ")
     }
 
     #[test]
     fn merged_lists_keep_the_order_of_apimachinery() {
-        assert_eq!(names_after("containers", "name", "a b node", "node b"), "a node b");
-        assert_eq!(names_after("imagePullSecrets", "name", "s1 s2", "s3 s2"), "s3 s1 s2");
+        assert_eq!(
+            names_after("containers", "name", "a b node", "node b"),
+            "a node b"
+        );
+        assert_eq!(
+            names_after("imagePullSecrets", "name", "s1 s2", "s3 s2"),
+            "s3 s1 s2"
+        );
         assert_eq!(names_after("env", "name", "E1 E2 E3", "E3 E9 E1"), "E2 E3 E9 E1");
-        assert_eq!(names_after("volumeMounts", "mountPath", "/a /b", "/z /b"), "/z /a /b");
+        assert_eq!(
+            names_after("volumeMounts", "mountPath", "/a /b", "/z /b"),
+            "/z /a /b"
+        );
     }
 
     #[test]
     fn an_env_entry_is_replaced_whole() {
         let mut base = json!({"env": [{"name": "A", "valueFrom": {"fieldRef": {}}}]});
-        merge(base.as_object_mut().unwrap(), json!({"env": [{"name": "A", "value": ""}]}).as_object().unwrap());
+        merge(
+            base.as_object_mut().unwrap(),
+            json!({"env": [{"name": "A", "value": ""}]}).as_object().unwrap(),
+        );
         assert_eq!(base, json!({"env": [{"name": "A", "value": ""}]}));
     }
 
     #[test]
     fn a_volume_with_another_source_replaces_the_old_one() {
-        let mut base = json!({"volumes": [{"name": "v", "emptyDir": {}}, {"name": "c", "configMap": {"name": "x"}}]});
+        let mut base =
+            json!({"volumes": [{"name": "v", "emptyDir": {}}, {"name": "c", "configMap": {"name": "x"}}]});
         let patch = json!({"volumes": [{"name": "v", "hostPath": {"path": "/d"}}, {"name": "c", "configMap": {"optional": true}}]});
         merge(base.as_object_mut().unwrap(), patch.as_object().unwrap());
         let wanted = json!({"volumes": [

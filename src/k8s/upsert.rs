@@ -5,7 +5,10 @@ use serde_json::Value;
 /// Puts `item` in the place of the item with the same member `key`, whole; else at the end.
 pub fn by_key(items: &mut Vec<Value>, key: &str, item: Value) {
     let wanted = item.get(key);
-    match items.iter().position(|old| wanted.is_some() && old.get(key) == wanted) {
+    match items
+        .iter()
+        .position(|old| wanted.is_some() && old.get(key) == wanted)
+    {
         Some(at) => items[at] = item,
         None => items.push(item),
     }
@@ -14,9 +17,15 @@ pub fn by_key(items: &mut Vec<Value>, key: &str, item: Value) {
 /// Adds a container port, unless the port is open already; two ports are the same by number and protocol, or by a
 /// name that both have.
 pub fn port(ports: &mut Vec<Value>, port: Value) {
-    let protocol = |p: &Value| p.get("protocol").and_then(Value::as_str).unwrap_or("TCP").to_owned();
+    let protocol = |p: &Value| {
+        p.get("protocol")
+            .and_then(Value::as_str)
+            .unwrap_or("TCP")
+            .to_owned()
+    };
     let same = |old: &Value| {
-        let number = old.get("containerPort") == port.get("containerPort") && protocol(old) == protocol(&port);
+        let number =
+            old.get("containerPort") == port.get("containerPort") && protocol(old) == protocol(&port);
         let name = old.get("name").is_some() && old.get("name") == port.get("name");
         number || name
     };
@@ -35,12 +44,22 @@ mod tests {
         let mut env = vec![json!({"name": "A", "valueFrom": {"x": 1}}), json!({"name": "B"})];
         by_key(&mut env, "name", json!({"name": "A", "value": "1"}));
         by_key(&mut env, "name", json!({"name": "C"}));
-        assert_eq!(env, [json!({"name": "A", "value": "1"}), json!({"name": "B"}), json!({"name": "C"})]);
+        assert_eq!(
+            env,
+            [
+                json!({"name": "A", "value": "1"}),
+                json!({"name": "B"}),
+                json!({"name": "C"})
+            ]
+        );
     }
 
     #[test]
     fn two_ports_without_names_are_two_ports() {
-        let mut ports = vec![json!({"containerPort": 80}), json!({"containerPort": 29500, "protocol": "UDP"})];
+        let mut ports = vec![
+            json!({"containerPort": 80}),
+            json!({"containerPort": 29500, "protocol": "UDP"}),
+        ];
         port(&mut ports, json!({"containerPort": 29500}));
         port(&mut ports, json!({"containerPort": 80, "protocol": "TCP"}));
         assert_eq!(ports.len(), 3);

@@ -17,6 +17,8 @@ pub enum Reason {
     RuntimeNotFound,
     /// The snapshot belongs to another job, or cannot be read; it may still go away.
     Snapshot,
+    /// A JobSet of the job's name belongs to something else; it may still go away.
+    Foreign,
 }
 
 impl Reason {
@@ -28,6 +30,7 @@ impl Reason {
             Self::RuntimeNotSupported => "runtime_not_supported",
             Self::RuntimeNotFound => "runtime_not_found",
             Self::Snapshot => "snapshot",
+            Self::Foreign => "foreign",
         }
     }
 }
@@ -96,6 +99,7 @@ impl Problems {
         first(Reason::RuntimeNotSupported)
             .or_else(|| first(Reason::RuntimeNotFound))
             .or_else(|| first(Reason::Snapshot))
+            .or_else(|| first(Reason::Foreign))
             .or_else(|| first(Reason::NotSupportedYet))
             .or_else(|| first(Reason::Invalid))
     }
