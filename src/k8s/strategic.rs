@@ -67,9 +67,9 @@ fn merge_keyed(field: &str, key: &str, old: Vec<Value>, new: &[Value]) -> Vec<Va
     let mut left: Vec<(usize, Value)> = Vec::new();
     for (at, item) in old.into_iter().enumerate() {
         if new.iter().any(|n| same(n, &item)) {
-            shared.push((at, item))
+            shared.push((at, item));
         } else {
-            left.push((at, item))
+            left.push((at, item));
         }
     }
 

@@ -36,10 +36,10 @@ pub(super) fn reconcile(
         patch.insert("suspend".to_owned(), json!(job.suspended()));
     }
     // On the way into suspension pods still run, so their templates wait until they are gone.
-    if existing.suspended() {
-        if let Some(jobs) = updated_jobs(existing.spec.value(), wanted_spec) {
-            patch.insert("replicatedJobs".to_owned(), jobs);
-        }
+    if existing.suspended()
+        && let Some(jobs) = updated_jobs(existing.spec.value(), wanted_spec)
+    {
+        patch.insert("replicatedJobs".to_owned(), jobs);
     }
     let action = if patch.is_empty() {
         JobSetAction::Keep

@@ -1,4 +1,4 @@
-//! `PyTorch`: what torchrun reads from its environment to form one world out of the nodes.
+//! PyTorch: what torchrun reads from its environment to form one world out of the nodes.
 //!
 //! Source of the names: torchrun takes each of its options from `PET_<OPTION>`. The nodes meet at node 0.
 
@@ -14,7 +14,7 @@ use crate::plan::problem::{Problem, Problems, Reason};
 use crate::plan::resolve::RUNTIME_REF;
 use crate::plan::{sections, suggest};
 
-/// `PyTorch` with torchrun.
+/// PyTorch with torchrun.
 pub(super) struct Torch;
 
 /// Processes of torchrun on a node, with what they were worked out from.
