@@ -37,7 +37,7 @@ v{{ .Chart.Version }}
   "app.kubernetes.io/version" (.Chart.Version | replace "+" "_")
   "app.kubernetes.io/part-of" "kubeflow"
   "app.kubernetes.io/managed-by" .Release.Service -}}
-{{- toYaml (merge $labels .Values.commonLabels) -}}
+{{- toYaml (merge $labels (default (dict) .Values.commonLabels)) -}}
 {{- end }}
 
 {{/* What the Deployment and the Service select the controller's Pods by. Immutable in a Deployment. */}}
