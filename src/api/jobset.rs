@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::object::kubernetes_object;
 use super::raw::Raw;
+use super::rules;
 use super::trainjob::{JobStatus, MetadataPatch};
 
 /// A group of Jobs that run as one; one is made for each TrainJob.
@@ -72,21 +73,27 @@ pub struct JobSetTemplateSpec {
 /// Spec of a JobSet.
 #[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(extend("x-kubernetes-validations" = rules::rule("!(has(self.startupPolicy) && self.startupPolicy.startupPolicyOrder == 'InOrder' && has(self.replicatedJobs) && self.replicatedJobs.exists(job, has(job.dependsOn)))", "startupPolicy InOrder and dependsOn exclude each other: use one of them")))]
 pub struct JobSetSpec {
     /// The Jobs, in groups of equals.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
     pub replicated_jobs: Option<Vec<ReplicatedJob>>,
     /// DNS of the pods. Immutable.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-kubernetes-validations" = rules::immutable_in_runtime()))]
     pub network: Option<Network>,
     /// When the JobSet counts as succeeded. Immutable.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-kubernetes-validations" = rules::immutable_in_runtime()))]
     pub success_policy: Option<SuccessPolicy>,
     /// What is done when a Job fails. Immutable.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-kubernetes-validations" = rules::immutable_in_runtime()))]
     pub failure_policy: Option<FailurePolicy>,
     /// In which order the replicated jobs start. Immutable.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-kubernetes-validations" = rules::immutable_in_runtime()))]
     pub startup_policy: Option<StartupPolicy>,
     /// Whether the JobSet holds no pods on purpose; a TrainJob's own `suspend` replaces it.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -99,9 +106,11 @@ pub struct JobSetSpec {
     pub managed_by: Option<String>,
     /// Seconds after its end before the JobSet is deleted.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0))]
     pub ttl_seconds_after_finished: Option<i32>,
     /// Volume claims that the Jobs share. Immutable.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 50), extend("x-kubernetes-list-type" = "atomic", "x-kubernetes-validations" = rules::immutable_in_runtime()))]
     pub volume_claim_policies: Option<Vec<VolumeClaimPolicy>>,
 }
 
@@ -113,14 +122,17 @@ pub struct ReplicatedJob {
     pub name: String,
     /// Group of replicated jobs that this one belongs to.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("default" = "default"))]
     pub group_name: Option<String>,
     /// Template of the Jobs.
     pub template: JobTemplateSpec,
     /// Number of Jobs.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("default" = 1))]
     pub replicas: Option<i32>,
     /// Replicated jobs that must have come so far before this one starts. Immutable.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 5), extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"], "x-kubernetes-validations" = rules::immutable_in_runtime()))]
     pub depends_on: Option<Vec<DependsOn>>,
 }
 
@@ -131,6 +143,7 @@ pub struct DependsOn {
     /// Name of the other replicated job.
     pub name: String,
     /// `Ready` or `Complete`.
+    #[schemars(extend("enum" = ["Ready", "Complete"]))]
     pub status: String,
 }
 
@@ -154,9 +167,11 @@ pub struct Network {
 #[serde(rename_all = "camelCase")]
 pub struct SuccessPolicy {
     /// Whether all or any of the targets must succeed.
+    #[schemars(extend("enum" = ["All", "Any"]))]
     pub operator: String,
     /// The replicated jobs that count; all where absent.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
     pub target_replicated_jobs: Option<Vec<String>>,
 }
 
@@ -169,6 +184,7 @@ pub struct FailurePolicy {
     pub max_restarts: Option<i32>,
     /// How the Jobs are made anew.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("default" = "Recreate", "enum" = ["Recreate", "BlockingRecreate", "InPlaceRestart"]))]
     pub restart_strategy: Option<String>,
     /// Rules, the first that fits decides.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -182,6 +198,7 @@ pub struct FailurePolicyRule {
     /// Name of the rule.
     pub name: String,
     /// What is done.
+    #[schemars(extend("enum" = ["FailJobSet", "RestartJobSet", "RestartJobSetAndIgnoreMaxRestarts", "RestartJob", "RestartJobAndIgnoreMaxRestarts"]))]
     pub action: String,
     /// Reasons of a Job's failure that fit; any where absent.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -191,6 +208,7 @@ pub struct FailurePolicyRule {
     pub on_job_failure_message_patterns: Option<Vec<String>>,
     /// Replicated jobs that the rule is about; all where absent.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
     pub target_replicated_jobs: Option<Vec<String>>,
 }
 
@@ -199,6 +217,7 @@ pub struct FailurePolicyRule {
 #[serde(rename_all = "camelCase")]
 pub struct StartupPolicy {
     /// `AnyOrder` or `InOrder`.
+    #[schemars(extend("enum" = ["AnyOrder", "InOrder"]))]
     pub startup_policy_order: String,
 }
 
@@ -210,18 +229,22 @@ pub struct Coordinator {
     pub replicated_job: String,
     /// Index of its Job.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(transform = rules::no_format)]
     pub job_index: Option<i64>,
     /// Index of the pod in its Job.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(transform = rules::no_format)]
     pub pod_index: Option<i64>,
 }
 
 /// Volume claims that the Jobs share.
 #[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(extend("x-kubernetes-validations" = rules::rule("!has(self.templates) || self.templates.all(claim, !has(claim.metadata) || !has(claim.metadata.__namespace__))", "claim templates must not set metadata.namespace: claims are made in the namespace of the job")))]
 pub struct VolumeClaimPolicy {
     /// Templates of the claims; pods mount them by name.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 50), extend("x-kubernetes-list-type" = "atomic"))]
     pub templates: Option<Vec<PersistentVolumeClaim>>,
     /// What becomes of the claims.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -234,5 +257,6 @@ pub struct VolumeClaimPolicy {
 pub struct VolumeClaimRetentionPolicy {
     /// `Delete` or `Retain`, when the JobSet is deleted.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("default" = "Delete", "enum" = ["Delete", "Retain"]))]
     pub when_deleted: Option<String>,
 }

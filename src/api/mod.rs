@@ -7,6 +7,7 @@ pub mod jobset;
 pub mod names;
 mod object;
 pub mod raw;
+mod rules;
 pub mod runtime;
 pub mod trainjob;
 

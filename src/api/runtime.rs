@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::jobset::JobSetTemplateSpec;
 use super::object::kubernetes_object;
 use super::raw::Raw;
+use super::rules;
 
 /// A template for the TrainJobs of one namespace.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -16,6 +17,7 @@ pub struct TrainingRuntime {
     #[serde(default)]
     pub metadata: ObjectMeta,
     /// The template.
+    #[schemars(extend("minProperties" = 1))]
     pub spec: Option<TrainingRuntimeSpec>,
 }
 
@@ -36,6 +38,7 @@ pub struct ClusterTrainingRuntime {
     #[serde(default)]
     pub metadata: ObjectMeta,
     /// The template.
+    #[schemars(extend("minProperties" = 1))]
     pub spec: Option<TrainingRuntimeSpec>,
 }
 
@@ -61,12 +64,14 @@ pub struct TrainingRuntimeSpec {
     pub pod_group_policy: Option<PodGroupPolicy>,
     /// The JobSet that a TrainJob becomes.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("minProperties" = 1))]
     pub template: Option<Raw<JobSetTemplateSpec>>,
 }
 
 /// What the framework needs. At most one of the frameworks may be set.
 #[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(extend("x-kubernetes-validations" = rules::rule("[has(self.torch), has(self.mpi), has(self.jax), has(self.xgboost), has(self.flux)].filter(set, set).size() <= 1", "at most one of torch, mpi, jax, xgboost and flux may be set")))]
 pub struct MlPolicy {
     /// Number of training nodes of a TrainJob that names none; 1 where absent.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -103,6 +108,7 @@ pub struct TorchPolicy {
 pub struct EnvInjection {
     /// The containers, grouped by replicated job.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 16), extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["jobName"]))]
     pub targets: Option<Vec<EnvInjectionTarget>>,
 }
 
@@ -111,8 +117,10 @@ pub struct EnvInjection {
 #[serde(rename_all = "camelCase")]
 pub struct EnvInjectionTarget {
     /// Name of the replicated job.
+    #[schemars(length(min = 1, max = 253))]
     pub job_name: String,
     /// Names of its containers or init containers; not the container `node`.
+    #[schemars(length(min = 1, max = 8), inner(length(max = 63)), extend("x-kubernetes-list-type" = "set", "x-kubernetes-validations" = rules::rule("!('node' in self)", "must not name the container node: it has the environment already")))]
     pub container_names: Vec<String>,
 }
 
@@ -122,15 +130,19 @@ pub struct EnvInjectionTarget {
 pub struct MpiPolicy {
     /// Number of processes on each node (slots of the hostfile).
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1), extend("default" = 1))]
     pub num_proc_per_node: Option<i32>,
     /// Which MPI the image has.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("default" = "OpenMPI", "enum" = ["OpenMPI", ""]))]
     pub mpi_implementation: Option<String>,
     /// Folder of the SSH keys in the containers.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 4096), extend("default" = "/root/.ssh"))]
     pub ssh_auth_mount_path: Option<String>,
     /// Whether the launcher trains too.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("default" = false))]
     pub run_launcher_as_node: Option<bool>,
 }
 
@@ -148,12 +160,14 @@ pub struct XgboostPolicy {}
 pub struct FluxPolicy {
     /// Number of tasks on each node.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1), extend("default" = 1))]
     pub num_proc_per_node: Option<i32>,
 }
 
 /// Which gang scheduler places the pods. At most one may be set.
 #[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(extend("x-kubernetes-validations" = rules::rule("!(has(self.coscheduling) && has(self.volcano))", "at most one of coscheduling and volcano may be set: a pod has one scheduler")))]
 pub struct PodGroupPolicy {
     /// The coscheduling plugin of scheduler-plugins.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -169,6 +183,7 @@ pub struct PodGroupPolicy {
 pub struct CoschedulingPolicy {
     /// Seconds that a gang may wait for its last pod.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("default" = 60))]
     pub schedule_timeout_seconds: Option<i32>,
 }
 
@@ -187,8 +202,10 @@ pub struct VolcanoPolicy {
 pub struct NetworkTopology {
     /// Whether it is a demand (`hard`) or a wish (`soft`).
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("default" = "hard", "enum" = ["hard", "soft"]))]
     pub mode: Option<String>,
     /// Highest tier of the network that the pods may span.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(transform = rules::no_format, extend("default" = 1))]
     pub highest_tier_allowed: Option<i64>,
 }

@@ -13,9 +13,11 @@ use std::collections::BTreeMap;
 use super::names;
 use super::object::kubernetes_object;
 use super::raw::Raw;
+use super::rules;
 
 /// A distributed training job: which runtime to use, and what differs from it.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[schemars(extend("x-kubernetes-validations" = rules::job_name()))]
 pub struct TrainJob {
     /// Standard object metadata.
     #[serde(default)]
@@ -24,6 +26,7 @@ pub struct TrainJob {
     pub spec: TrainJobSpec,
     /// The job as it was last seen.
     #[serde(default)]
+    #[schemars(extend("minProperties" = 1))]
     pub status: Option<TrainJobStatus>,
 }
 
@@ -42,24 +45,31 @@ kubernetes_object!(
 #[serde(rename_all = "camelCase")]
 pub struct TrainJobSpec {
     /// The runtime that this job is built from. Immutable.
+    #[schemars(extend("x-kubernetes-validations" = rules::immutable_in_job()))]
     pub runtime_ref: RuntimeRef,
     /// Where the dataset and the model come from. Immutable.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-kubernetes-validations" = rules::immutable_in_job()))]
     pub initializer: Option<Initializer>,
     /// What the training nodes run. Immutable.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-kubernetes-validations" = rules::immutable_in_job()))]
     pub trainer: Option<Trainer>,
     /// Changes to the runtime, one entry for each manager, applied in list order.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 16), extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["manager"]))]
     pub runtime_patches: Option<Vec<RuntimePatch>>,
     /// Whether the job holds no pods on purpose.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("default" = false))]
     pub suspend: Option<bool>,
     /// The controller that takes care of this job. Immutable.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 253), extend("default" = names::MANAGED_BY_US, "enum" = [names::MANAGED_BY_US, names::MANAGED_BY_MULTIKUEUE], "x-kubernetes-validations" = rules::immutable_in_job()))]
     pub managed_by: Option<String>,
     /// Seconds that the job may run from creation or its last resume, before it is failed. Immutable.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1), extend("x-kubernetes-validations" = rules::immutable_in_job()))]
     pub active_deadline_seconds: Option<i64>,
 }
 
@@ -68,12 +78,15 @@ pub struct TrainJobSpec {
 #[serde(rename_all = "camelCase")]
 pub struct RuntimeRef {
     /// Name of the runtime.
+    #[schemars(length(min = 1, max = 253))]
     pub name: String,
     /// API group of the runtime.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 253), extend("default" = names::GROUP))]
     pub api_group: Option<String>,
     /// Kind of the runtime: `ClusterTrainingRuntime` or `TrainingRuntime` (of the job's namespace).
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 253), extend("default" = names::CLUSTER_TRAINING_RUNTIME))]
     pub kind: Option<String>,
 }
 
@@ -107,9 +120,11 @@ pub struct Initializer {
 pub struct InitializerSource {
     /// What to fetch, for instance `hf://org/name` or `s3://bucket/path`.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 2048), extend("x-kubernetes-validations" = rules::storage_uri()))]
     pub storage_uri: Option<String>,
     /// Environment variables of the initializer.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 128), extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
     pub env: Option<Vec<Raw<EnvVar>>>,
     /// Secret whose keys become environment variables of the initializer.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -122,24 +137,30 @@ pub struct InitializerSource {
 pub struct Trainer {
     /// Image of the training container.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 500))]
     pub image: Option<String>,
     /// Entry point of the training container.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 128), inner(length(max = 1_048_576)), extend("x-kubernetes-list-type" = "atomic"))]
     pub command: Option<Vec<String>>,
     /// Arguments of the entry point.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 128), inner(length(max = 1_048_576)), extend("x-kubernetes-list-type" = "atomic"))]
     pub args: Option<Vec<String>>,
     /// Environment variables of the training container.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 128), extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
     pub env: Option<Vec<Raw<EnvVar>>>,
     /// Number of training nodes.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0))]
     pub num_nodes: Option<i32>,
     /// Resources of the training container on each node, merged by name over the runtime's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resources_per_node: Option<Raw<ResourceRequirements>>,
     /// Number of processes on each node.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
     pub num_proc_per_node: Option<i32>,
 }
 
@@ -148,6 +169,7 @@ pub struct Trainer {
 #[serde(rename_all = "camelCase")]
 pub struct RuntimePatch {
     /// Who wants the changes: a domain-prefixed path such as `example.com/team`. Immutable.
+    #[schemars(length(min = 1, max = 253), extend("x-kubernetes-validations" = rules::immutable_in_patch()))]
     pub manager: String,
     /// When the entry was last changed.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -205,6 +227,7 @@ pub struct JobSetTemplatePatch {
 pub struct JobSetSpecPatch {
     /// Changes to replicated jobs, by name.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 100), extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
     pub replicated_jobs: Option<Vec<ReplicatedJobPatch>>,
 }
 
@@ -213,6 +236,7 @@ pub struct JobSetSpecPatch {
 #[serde(rename_all = "camelCase")]
 pub struct ReplicatedJobPatch {
     /// Name of the replicated job in the runtime.
+    #[schemars(length(min = 1, max = 253))]
     pub name: String,
     /// Changes to its Job template.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -258,24 +282,31 @@ pub struct PodTemplatePatch {
 pub struct PodSpecPatch {
     /// Service account of the pods. Immutable.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 253), extend("x-kubernetes-validations" = rules::immutable_in_patch()))]
     pub service_account_name: Option<String>,
     /// Seconds that pods get to end by themselves. Immutable.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0), extend("x-kubernetes-validations" = rules::immutable_in_patch()))]
     pub termination_grace_period_seconds: Option<i64>,
     /// Volumes to add, or to replace by name. Immutable.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 128), extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"], "x-kubernetes-validations" = rules::immutable_in_patch()))]
     pub volumes: Option<Vec<Volume>>,
     /// Changes to init containers, by name. Immutable.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 64), extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"], "x-kubernetes-validations" = rules::immutable_in_patch()))]
     pub init_containers: Option<Vec<ContainerPatch>>,
     /// Changes to containers, by name. Immutable.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 64), extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"], "x-kubernetes-validations" = rules::immutable_in_patch()))]
     pub containers: Option<Vec<ContainerPatch>>,
     /// Secrets for pulling images, added by name. Immutable.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 64), extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"], "x-kubernetes-validations" = rules::immutable_in_patch()))]
     pub image_pull_secrets: Option<Vec<LocalObjectReference>>,
     /// Security settings of the pods. Immutable.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-kubernetes-validations" = rules::immutable_in_patch()))]
     pub security_context: Option<PodSecurityContext>,
     /// Labels that a node must have.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -285,9 +316,11 @@ pub struct PodSpecPatch {
     pub affinity: Option<Affinity>,
     /// Taints that the pods bear; replaces the whole list.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 128), extend("x-kubernetes-list-type" = "atomic"))]
     pub tolerations: Option<Vec<Toleration>>,
     /// Gates that hold the pods back from scheduling, added by name.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 16), extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
     pub scheduling_gates: Option<Vec<PodSchedulingGate>>,
 }
 
@@ -296,12 +329,15 @@ pub struct PodSpecPatch {
 #[serde(rename_all = "camelCase")]
 pub struct ContainerPatch {
     /// Name of the container in the runtime.
+    #[schemars(length(min = 1, max = 253))]
     pub name: String,
     /// Environment variables to add or replace; not for the containers that the job's own sections set.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 128), extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
     pub env: Option<Vec<EnvVar>>,
     /// Volume mounts to add or replace.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 128), extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
     pub volume_mounts: Option<Vec<VolumeMount>>,
     /// Security settings of the container.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -314,12 +350,15 @@ pub struct ContainerPatch {
 pub struct TrainJobStatus {
     /// Suspended, Complete and Failed, in order of first appearance.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 8), extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"]))]
     pub conditions: Option<Vec<Condition>>,
     /// One entry for each replicated job, counting its Jobs.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 100), extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
     pub jobs_status: Option<Vec<JobStatus>>,
     /// What the training program itself reported.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-kubernetes-validations" = rules::rule("has(self.lastUpdatedTime)", "lastUpdatedTime must be set")))]
     pub trainer_status: Option<TrainerStatus>,
 }
 
@@ -328,16 +367,22 @@ pub struct TrainJobStatus {
 #[serde(rename_all = "camelCase")]
 pub struct JobStatus {
     /// Name of the replicated job.
+    #[schemars(length(min = 1, max = 253))]
     pub name: String,
     /// Jobs whose pods are ready.
+    #[schemars(range(min = 0))]
     pub ready: i32,
     /// Jobs that succeeded.
+    #[schemars(range(min = 0))]
     pub succeeded: i32,
     /// Jobs that failed.
+    #[schemars(range(min = 0))]
     pub failed: i32,
     /// Jobs that have at least one pod running or pending.
+    #[schemars(range(min = 0))]
     pub active: i32,
     /// Jobs that are suspended.
+    #[schemars(range(min = 0))]
     pub suspended: i32,
 }
 
@@ -347,12 +392,15 @@ pub struct JobStatus {
 pub struct TrainerStatus {
     /// How much of the training is done, in percent.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0, max = 100))]
     pub progress_percentage: Option<i32>,
     /// Seconds that the training is thought to need still.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0))]
     pub estimated_remaining_seconds: Option<i32>,
     /// Latest values of the program's metrics.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 256), extend("x-kubernetes-list-type" = "atomic"))]
     pub metrics: Option<Vec<Metric>>,
     /// When the program reported this.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -364,8 +412,10 @@ pub struct TrainerStatus {
 #[serde(rename_all = "camelCase")]
 pub struct Metric {
     /// Name of the metric.
+    #[schemars(length(min = 1, max = 64))]
     pub name: String,
     /// Its value, as text.
+    #[schemars(length(min = 1, max = 64))]
     pub value: String,
 }
 
