@@ -30,7 +30,10 @@ impl Key {
 
     pub(crate) fn with_file(self, file: &Path) -> Result<Self> {
         let bytes = fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
-        let name = file.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let name = file
+            .file_name()
+            .map(|name| name.to_string_lossy().into_owned())
+            .unwrap_or_default();
         Ok(self.with(&name, bytes))
     }
 
@@ -43,10 +46,12 @@ impl Key {
 /// Lower-case hexadecimal digits.
 pub(crate) fn hex(bytes: &[u8]) -> String {
     use std::fmt::Write;
-    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
+    bytes
+        .iter()
+        .fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
+            let _ = write!(text, "{byte:02x}");
+            text
+        })
 }
 
 /// The folder of all artefacts.
@@ -64,27 +69,33 @@ impl Cache {
         };
         fs::create_dir_all(root.join("tmp")).with_context(|| format!("cannot make {}", root.display()))?;
         fs::create_dir_all(root.join("locks"))?;
-        Ok(Self { root: root.canonicalize()? })
+        Ok(Self {
+            root: root.canonicalize()?,
+        })
     }
 
     pub(crate) fn root(&self) -> &Path {
         &self.root
     }
 
-    /// Whether the artefact is there already.
-    pub(crate) fn has(&self, name: &str, key: Key) -> bool {
-        self.root.join(format!("{name}-{}", key.short())).is_dir()
-    }
-
     /// The artefact's folder, made by `make` when it is not there yet. `make` fills a folder elsewhere that is moved into
     /// place at the end, so an artefact is whole or absent; two tasks that want the same one wait for each other.
-    pub(crate) fn artefact(&self, name: &str, key: Key, make: impl FnOnce(&Path) -> Result<()>) -> Result<PathBuf> {
+    pub(crate) fn artefact(
+        &self,
+        name: &str,
+        key: Key,
+        make: impl FnOnce(&Path) -> Result<()>,
+    ) -> Result<PathBuf> {
         let label = format!("{name}-{}", key.short());
         let folder = self.root.join(&label);
         if folder.is_dir() {
             return Ok(folder);
         }
-        let lock = File::create(self.root.join("locks").join(format!("{}.lock", label.replace('/', "-"))))?;
+        let lock = File::create(
+            self.root
+                .join("locks")
+                .join(format!("{}.lock", label.replace('/', "-"))),
+        )?;
         if lock.try_lock().is_err() {
             say!("waiting for another task that makes {name}");
             lock.lock()?;
@@ -94,7 +105,10 @@ impl Cache {
         }
         say!("making {name} ...");
         let started = Instant::now();
-        let draft = self.root.join("tmp").join(format!("{}.{}", label.replace('/', "-"), std::process::id()));
+        let draft = self
+            .root
+            .join("tmp")
+            .join(format!("{}.{}", label.replace('/', "-"), std::process::id()));
         remove(&draft)?;
         fs::create_dir_all(&draft)?;
         if let Err(error) = make(&draft) {
@@ -112,7 +126,11 @@ impl Cache {
 }
 
 fn user_cache() -> Result<PathBuf> {
-    let set = |name| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let set = |name| {
+        env::var_os(name)
+            .filter(|value| !value.is_empty())
+            .map(PathBuf::from)
+    };
     set("XDG_CACHE_HOME")
         .or_else(|| set("HOME").map(|home| home.join(".cache")))
         .ok_or_else(|| anyhow!("set TRAINER_CACHE_DIR: there is neither XDG_CACHE_HOME nor HOME"))

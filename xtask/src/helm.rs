@@ -22,7 +22,10 @@ pub(crate) struct Helm {
 
 impl Helm {
     pub(crate) fn new(program: &Path, kubectl: &Kubectl) -> Self {
-        Self { program: program.to_owned(), kubectl: kubectl.clone() }
+        Self {
+            program: program.to_owned(),
+            kubectl: kubectl.clone(),
+        }
     }
 
     /// Installs the chart, or upgrades it, with the shipped runtimes and this controller image; returns when the controller
@@ -34,8 +37,17 @@ impl Helm {
             ("image.tag", &image.tag),
             ("runtimes.defaultEnabled", "true"),
         ];
-        let mut task = self.task(["upgrade", "--install", RELEASE]).arg(layout::repository().join("charts/kubeflow-trainer"));
-        task = task.args(["--namespace", NAMESPACE, "--create-namespace", "--wait", "--timeout", "3m"]);
+        let mut task = self
+            .task(["upgrade", "--install", RELEASE])
+            .arg(layout::repository().join("charts/kubeflow-trainer"));
+        task = task.args([
+            "--namespace",
+            NAMESPACE,
+            "--create-namespace",
+            "--wait",
+            "--timeout",
+            "3m",
+        ]);
         for (name, value) in values {
             // Booleans stay booleans; a tag that looks like a number stays text.
             let flag = if value == "true" { "--set" } else { "--set-string" };
@@ -46,12 +58,23 @@ impl Helm {
     }
 
     pub(crate) fn uninstall(&self) -> Result<()> {
-        self.task(["uninstall", RELEASE, "--namespace", NAMESPACE, "--wait", "--timeout", "2m"]).text()?;
+        self.task([
+            "uninstall",
+            RELEASE,
+            "--namespace",
+            NAMESPACE,
+            "--wait",
+            "--timeout",
+            "2m",
+        ])
+        .text()?;
         Ok(())
     }
 
     fn task<const N: usize>(&self, arguments: [&str; N]) -> Task {
-        Task::new(&self.program).args(arguments).env("KUBECONFIG", self.kubectl.kubeconfig())
+        Task::new(&self.program)
+            .args(arguments)
+            .env("KUBECONFIG", self.kubectl.kubeconfig())
     }
 }
 
@@ -76,11 +99,17 @@ impl Reference {
             },
         };
         let (registry, repository) = match name.split_once('/') {
-            Some((first, rest)) if first.contains(['.', ':']) || first == "localhost" => (first, rest.to_owned()),
+            Some((first, rest)) if first.contains(['.', ':']) || first == "localhost" => {
+                (first, rest.to_owned())
+            }
             Some(_) => ("docker.io", name.to_owned()),
             None => ("docker.io", format!("library/{name}")),
         };
-        Self { registry: registry.to_owned(), repository, tag: tag.to_owned() }
+        Self {
+            registry: registry.to_owned(),
+            repository,
+            tag: tag.to_owned(),
+        }
     }
 }
 
@@ -89,14 +118,22 @@ mod tests {
     use super::Reference;
 
     fn splits(text: &str, registry: &str, repository: &str, tag: &str) {
-        let expected =
-            Reference { registry: registry.to_owned(), repository: repository.to_owned(), tag: tag.to_owned() };
+        let expected = Reference {
+            registry: registry.to_owned(),
+            repository: repository.to_owned(),
+            tag: tag.to_owned(),
+        };
         assert_eq!(Reference::parse(text), expected, "{text}");
     }
 
     #[test]
     fn a_reference_splits_into_registry_repository_and_tag() {
-        splits("ghcr.io/kubeflow/trainer/manager:dev-1", "ghcr.io", "kubeflow/trainer/manager", "dev-1");
+        splits(
+            "ghcr.io/kubeflow/trainer/manager:dev-1",
+            "ghcr.io",
+            "kubeflow/trainer/manager",
+            "dev-1",
+        );
         splits("localhost:5000/manager:1", "localhost:5000", "manager", "1");
         splits("localhost:5000/manager", "localhost:5000", "manager", "latest");
         splits("me/manager", "docker.io", "me/manager", "latest");

@@ -18,7 +18,10 @@ pub(crate) struct Kubectl {
 
 impl Kubectl {
     pub(crate) fn new(program: &Path, kubeconfig: impl Into<OsString>) -> Self {
-        Self { program: program.to_owned(), kubeconfig: kubeconfig.into() }
+        Self {
+            program: program.to_owned(),
+            kubeconfig: kubeconfig.into(),
+        }
     }
 
     pub(crate) fn kubeconfig(&self) -> &OsStr {
@@ -27,7 +30,9 @@ impl Kubectl {
 
     /// A call that is not run yet.
     pub(crate) fn task<S: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = S>) -> Task {
-        Task::new(&self.program).args(arguments).env("KUBECONFIG", &self.kubeconfig)
+        Task::new(&self.program)
+            .args(arguments)
+            .env("KUBECONFIG", &self.kubeconfig)
     }
 
     /// What a call prints; it must succeed.
@@ -42,7 +47,10 @@ impl Kubectl {
 
     /// The object or list that a `get` finds, or nothing where there is no such object or no such kind.
     pub(crate) fn find(&self, arguments: &[&str]) -> Result<Option<Value>> {
-        let found = self.task(arguments).args(["-o", "json", "--ignore-not-found"]).finish()?;
+        let found = self
+            .task(arguments)
+            .args(["-o", "json", "--ignore-not-found"])
+            .finish()?;
         let complaint = found.complaint();
         if !found.status.success() {
             if complaint.contains("the server doesn't have a resource type") {
@@ -53,12 +61,16 @@ impl Kubectl {
         if found.stdout.is_empty() {
             return Ok(None);
         }
-        serde_json::from_slice(&found.stdout).context("kubectl printed something else than JSON").map(Some)
+        serde_json::from_slice(&found.stdout)
+            .context("kubectl printed something else than JSON")
+            .map(Some)
     }
 
     /// Applies manifests server-side, as the field manager `xtask`.
     pub(crate) fn apply(&self, manifests: impl Into<Vec<u8>>) -> Result<()> {
-        self.task(["apply", "--server-side", "--field-manager=xtask", "-f", "-"]).input(manifests).text()?;
+        self.task(["apply", "--server-side", "--field-manager=xtask", "-f", "-"])
+            .input(manifests)
+            .text()?;
         Ok(())
     }
 }

@@ -4,11 +4,16 @@ mod build;
 mod cache;
 mod cluster;
 mod console;
+mod core_types;
+mod demo;
+mod generate;
+mod helm;
 mod image;
 mod interrupt;
 mod kubectl;
 mod layout;
 mod process;
+mod suite;
 
 use std::process::ExitCode;
 
@@ -19,9 +24,13 @@ use cluster::{Cluster, Options};
 use console::say;
 use image::catalog::Extra;
 
+const ABOUT_THE_CACHE: &str = "\
+The cluster's programs and images are built from package registries once and kept in $TRAINER_CACHE_DIR, else in
+~/.cache/kubeflow-trainer. The first time that takes about half an hour on two cores; later, seconds.";
+
 /// Developer tasks of the trainer repository
 #[derive(Parser)]
-#[command(name = "cargo xtask", bin_name = "cargo xtask")]
+#[command(name = "cargo xtask", bin_name = "cargo xtask", after_help = ABOUT_THE_CACHE)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -29,9 +38,18 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
+    /// Everything that must pass before a change lands, on a real cluster too
+    Test(suite::Arguments),
+
+    /// A real cluster, the controller from its chart, and a training run to watch
+    Demo(demo::Arguments),
+
     /// A real one-node Kubernetes cluster on this machine, without Docker or a registry
     #[command(subcommand)]
     Cluster(ClusterCommand),
+
+    /// Write the files that are made from other files: CRDs, and the chart's copies of CRDs and runtimes
+    Generate(generate::Generate),
 
     /// Process 1 of a cluster's namespaces (internal)
     #[command(name = cluster::init::COMMAND, hide = true)]
@@ -51,7 +69,7 @@ struct Name {
 
 #[derive(Subcommand)]
 enum ClusterCommand {
-    /// Bring a cluster up; what it consists of is built from source first, once
+    /// Bring a cluster up, and print what a shell needs to use it
     Up {
         #[command(flatten)]
         name: Name,
@@ -84,23 +102,49 @@ fn main() -> ExitCode {
 
 fn run(command: Command) -> Result<()> {
     match command {
-        Command::Cluster(ClusterCommand::Up { name, control_plane_only, images }) => {
-            let cluster = Cluster::up(&Options { name: name.name, node: !control_plane_only, images })?;
-            console::print(&cluster.exports());
-            Ok(())
-        }
-        Command::Cluster(ClusterCommand::Down { name }) => {
-            let there = cluster::down(&name.name)?;
-            say!("{}", if there { "down" } else { "there was no such cluster" });
-            Ok(())
-        }
-        Command::Cluster(ClusterCommand::Status) => {
-            let lines = cluster::status()?;
-            console::print(if lines.is_empty() { "no cluster" } else { "" }.trim());
-            lines.iter().for_each(|line| console::print(line));
-            Ok(())
-        }
+        Command::Test(arguments) => suite::run(&arguments),
+        Command::Demo(arguments) => demo::run(&arguments),
+        Command::Cluster(command) => run_cluster(command),
+        Command::Generate(generate) => generate.run(layout::repository()),
         Command::ClusterInit { setup } => cluster::init::run(&setup),
         Command::ClusterForward { init } => cluster::forward::run(init),
     }
+}
+
+fn run_cluster(command: ClusterCommand) -> Result<()> {
+    match command {
+        ClusterCommand::Up {
+            name,
+            control_plane_only,
+            images,
+        } => {
+            let cluster = Cluster::up(&Options {
+                name: name.name,
+                node: !control_plane_only,
+                images,
+            })?;
+            console::print(&cluster.exports());
+        }
+        ClusterCommand::Down { name } => {
+            let there = cluster::down(&name.name)?;
+            say!(
+                "{}",
+                if there {
+                    "down"
+                } else {
+                    "there was no such cluster"
+                }
+            );
+        }
+        ClusterCommand::Status => {
+            let lines = cluster::status()?;
+            let text = if lines.is_empty() {
+                "no cluster".to_owned()
+            } else {
+                lines.join("\n")
+            };
+            console::print(&text);
+        }
+    }
+    Ok(())
 }

@@ -52,7 +52,12 @@ impl Task {
     pub(crate) fn lasting(program: impl AsRef<OsStr>) -> Self {
         let mut command = Command::new("setsid");
         command.arg(program).env_clear().stdin(Stdio::null());
-        command.env("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin").env("HOME", "/root");
+        command
+            .env(
+                "PATH",
+                "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+            )
+            .env("HOME", "/root");
         Self { command, input: None }
     }
 
@@ -129,7 +134,11 @@ impl Task {
         self.feed(&mut child)?;
         let status = wait(&mut child, &what)?;
         if !status.success() {
-            bail!("`{what}` failed ({status}); the end of {}:\n{}", log.display(), tail(log, 20));
+            bail!(
+                "`{what}` failed ({status}); the end of {}:\n{}",
+                log.display(),
+                tail(log, 20)
+            );
         }
         Ok(())
     }
@@ -187,7 +196,10 @@ impl Task {
         let (from, into) = (self.describe(), sink.describe());
         self.command.stdout(Stdio::piped()).stderr(append(log)?);
         let mut source = self.spawn()?;
-        let pipe = source.stdout.take().ok_or_else(|| anyhow!("no output of `{from}`"))?;
+        let pipe = source
+            .stdout
+            .take()
+            .ok_or_else(|| anyhow!("no output of `{from}`"))?;
         let file = append(log)?;
         sink.command.stdin(pipe).stdout(file.try_clone()?).stderr(file);
         let mut child = sink.spawn()?;
@@ -197,14 +209,20 @@ impl Task {
         let start = wait(&mut source, &from)?;
         let end = end?;
         if !(start.success() && end.success()) {
-            bail!("`{from} | {into}` failed ({start}, {end}); the end of {}:\n{}", log.display(), tail(log, 10));
+            bail!(
+                "`{from} | {into}` failed ({start}, {end}); the end of {}:\n{}",
+                log.display(),
+                tail(log, 10)
+            );
         }
         Ok(())
     }
 
     fn spawn(&mut self) -> Result<Child> {
         interrupt::check()?;
-        self.command.spawn().with_context(|| format!("cannot start `{}`", self.describe()))
+        self.command
+            .spawn()
+            .with_context(|| format!("cannot start `{}`", self.describe()))
     }
 
     fn feed(&mut self, child: &mut Child) -> Result<()> {
@@ -217,7 +235,9 @@ impl Task {
     /// The command line, shortened to what tells one command from another.
     fn describe(&self) -> String {
         const ENOUGH: usize = 160;
-        let mut line = Path::new(self.command.get_program()).file_name().map_or_else(String::new, lossy);
+        let mut line = Path::new(self.command.get_program())
+            .file_name()
+            .map_or_else(String::new, lossy);
         for argument in self.command.get_args() {
             if line.len() > ENOUGH {
                 line.push_str(" ...");
@@ -238,7 +258,10 @@ fn lossy(text: &OsStr) -> String {
 fn wait(child: &mut Child, what: &str) -> Result<ExitStatus> {
     let mut pause = Duration::from_millis(1);
     loop {
-        if let Some(status) = child.try_wait().with_context(|| format!("waiting for `{what}`"))? {
+        if let Some(status) = child
+            .try_wait()
+            .with_context(|| format!("waiting for `{what}`"))?
+        {
             return Ok(status);
         }
         if interrupt::raised() {

@@ -51,8 +51,11 @@ const UNREAD: [&str; 6] = [
 
 /// Installs the packages that are missing on this machine, or says which ones to install.
 pub(crate) fn ensure_packages() -> Result<()> {
-    let mut missing: Vec<&str> =
-        NEEDED.iter().filter(|(command, _)| find_program(command).is_none()).map(|(_, package)| *package).collect();
+    let mut missing: Vec<&str> = NEEDED
+        .iter()
+        .filter(|(command, _)| find_program(command).is_none())
+        .map(|(_, package)| *package)
+        .collect();
     if !Path::new(CNI_PLUGINS).join("bridge").is_file() {
         missing.push("containernetworking-plugins");
     }
@@ -62,7 +65,10 @@ pub(crate) fn ensure_packages() -> Result<()> {
         return Ok(());
     }
     if find_program("apt-get").is_none() {
-        bail!("these Debian packages are missing, and there is no apt-get: {}", missing.join(" "));
+        bail!(
+            "these Debian packages are missing, and there is no apt-get: {}",
+            missing.join(" ")
+        );
     }
     say!("installing {}", missing.join(" "));
     let log = std::env::temp_dir().join(format!("xtask-apt-{}.log", std::process::id()));
@@ -78,11 +84,17 @@ pub(crate) fn ensure_packages() -> Result<()> {
 
 /// The root filesystem with Python and an SSH server, as an image layer.
 pub(crate) fn python_rootfs(cache: &Cache) -> Result<Layer> {
-    let key = Key::new("python rootfs 1").with("suite", SUITE).with("packages", PACKAGES.join(" "));
+    let key = Key::new("python rootfs 1")
+        .with("suite", SUITE)
+        .with("packages", PACKAGES.join(" "));
     let folder = cache.artefact("layers/python-rootfs", key, |draft| {
         let root = draft.join("root");
         Task::new("debootstrap")
-            .args(["--variant=minbase", &format!("--include={}", PACKAGES.join(",")), SUITE])
+            .args([
+                "--variant=minbase",
+                &format!("--include={}", PACKAGES.join(",")),
+                SUITE,
+            ])
             .arg(&root)
             .logged(&draft.join("debootstrap.log"))?;
         for unread in UNREAD {
@@ -97,6 +109,11 @@ pub(crate) fn python_rootfs(cache: &Cache) -> Result<Layer> {
 /// Unpacks a root filesystem's layer, to run its programs while another layer is made for it.
 pub(crate) fn unpack(layer: &Layer, into: &Path) -> Result<PathBuf> {
     fs::create_dir_all(into)?;
-    Task::new("tar").arg("-C").arg(into).args(["--numeric-owner", "-xpf"]).arg(layer.archive()).text()?;
+    Task::new("tar")
+        .arg("-C")
+        .arg(into)
+        .args(["--numeric-owner", "-xpf"])
+        .arg(layer.archive())
+        .text()?;
     Ok(into.to_owned())
 }

@@ -24,21 +24,49 @@ pub(crate) struct Program {
 }
 
 const fn kubernetes(name: &'static str, package: &'static str) -> Program {
-    Program { name, family: "kubernetes", package }
+    Program {
+        name,
+        family: "kubernetes",
+        package,
+    }
 }
 
-pub(crate) const KUBE_APISERVER: Program = kubernetes("kube-apiserver", "k8s.io/kubernetes/cmd/kube-apiserver");
-pub(crate) const KUBE_CONTROLLER_MANAGER: Program =
-    kubernetes("kube-controller-manager", "k8s.io/kubernetes/cmd/kube-controller-manager");
-pub(crate) const KUBE_SCHEDULER: Program = kubernetes("kube-scheduler", "k8s.io/kubernetes/cmd/kube-scheduler");
+pub(crate) const KUBE_APISERVER: Program =
+    kubernetes("kube-apiserver", "k8s.io/kubernetes/cmd/kube-apiserver");
+pub(crate) const KUBE_CONTROLLER_MANAGER: Program = kubernetes(
+    "kube-controller-manager",
+    "k8s.io/kubernetes/cmd/kube-controller-manager",
+);
+pub(crate) const KUBE_SCHEDULER: Program =
+    kubernetes("kube-scheduler", "k8s.io/kubernetes/cmd/kube-scheduler");
 pub(crate) const KUBE_PROXY: Program = kubernetes("kube-proxy", "k8s.io/kubernetes/cmd/kube-proxy");
 pub(crate) const KUBELET: Program = kubernetes("kubelet", "k8s.io/kubernetes/cmd/kubelet");
 pub(crate) const KUBECTL: Program = kubernetes("kubectl", "k8s.io/kubernetes/cmd/kubectl");
-pub(crate) const ETCD: Program = Program { name: "etcd", family: "etcd", package: "go.etcd.io/etcd/server/v3" };
-pub(crate) const COREDNS: Program = Program { name: "coredns", family: "coredns", package: "." };
-pub(crate) const JOBSET: Program = Program { name: "jobset-manager", family: "jobset", package: "sigs.k8s.io/jobset" };
-pub(crate) const PAUSE: Program = Program { name: "pause", family: "pause", package: "." };
-pub(crate) const HELM: Program = Program { name: "helm", family: "helm", package: "helm.sh/helm/v4/cmd/helm" };
+pub(crate) const ETCD: Program = Program {
+    name: "etcd",
+    family: "etcd",
+    package: "go.etcd.io/etcd/server/v3",
+};
+pub(crate) const COREDNS: Program = Program {
+    name: "coredns",
+    family: "coredns",
+    package: ".",
+};
+pub(crate) const JOBSET: Program = Program {
+    name: "jobset-manager",
+    family: "jobset",
+    package: "sigs.k8s.io/jobset",
+};
+pub(crate) const PAUSE: Program = Program {
+    name: "pause",
+    family: "pause",
+    package: ".",
+};
+pub(crate) const HELM: Program = Program {
+    name: "helm",
+    family: "helm",
+    package: "helm.sh/helm/v4/cmd/helm",
+};
 
 /// What the Kubernetes release's own build puts into its programs beside the code.
 const STAMPS: [&str; 4] = [
@@ -60,20 +88,26 @@ impl Toolchain {
         }
         // In a module's folder, since its `go` line may select another toolchain than the installed one.
         let folder = layout::cluster_inputs().join("jobset");
-        let version = Task::new("go").args(["env", "GOVERSION"]).current_dir(folder).text()?;
-        Ok(Self { version: version.trim().to_owned() })
-    }
-
-    /// Whether the program is made already.
-    pub(crate) fn has(&self, cache: &Cache, program: Program) -> Result<bool> {
-        Ok(cache.has(&artefact_name(program), self.key(program)?))
+        let version = Task::new("go")
+            .args(["env", "GOVERSION"])
+            .current_dir(folder)
+            .text()?;
+        Ok(Self {
+            version: version.trim().to_owned(),
+        })
     }
 
     /// The path of the program, built when necessary.
     pub(crate) fn build(&self, cache: &Cache, program: Program) -> Result<PathBuf> {
         let folder = cache.artefact(&artefact_name(program), self.key(program)?, |draft| {
             Task::new("go")
-                .args(["build", "-mod=readonly", "-buildvcs=false", "-trimpath", "-ldflags"])
+                .args([
+                    "build",
+                    "-mod=readonly",
+                    "-buildvcs=false",
+                    "-trimpath",
+                    "-ldflags",
+                ])
                 .arg(link_flags(program)?)
                 .arg("-o")
                 .arg(draft.join(program.name))
@@ -94,7 +128,8 @@ impl Toolchain {
             .map(|entry| Ok(entry?.path()))
             .collect::<Result<_>>()?;
         inputs.retain(|path| {
-            path.extension().is_some_and(|extension| ["mod", "sum", "go"].iter().any(|known| extension == *known))
+            path.extension()
+                .is_some_and(|extension| ["mod", "sum", "go"].iter().any(|known| extension == *known))
         });
         inputs.sort();
         let key = Key::new("go build 1")
@@ -111,7 +146,7 @@ pub(crate) fn pinned_version(family: &str, module: &str) -> Result<String> {
     let text = fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))?;
     text.lines()
         .filter_map(|line| line.trim().trim_start_matches("require ").strip_prefix(module))
-        .find_map(|rest| rest.trim().split_whitespace().next()?.strip_prefix('v'))
+        .find_map(|rest| rest.split_whitespace().next()?.strip_prefix('v'))
         .map(str::to_owned)
         .ok_or_else(|| anyhow!("{} does not pin {module}", file.display()))
 }
@@ -119,9 +154,16 @@ pub(crate) fn pinned_version(family: &str, module: &str) -> Result<String> {
 /// The folder of a pinned module's source, downloaded when necessary.
 pub(crate) fn module_source(family: &str, module: &str) -> Result<PathBuf> {
     let folder = family_folder(family);
-    let go = || Task::new("go").env("GOFLAGS", "").env("GOWORK", "off").current_dir(&folder);
+    let go = || {
+        Task::new("go")
+            .env("GOFLAGS", "")
+            .env("GOWORK", "off")
+            .current_dir(&folder)
+    };
     go().args(["mod", "download", module]).text()?;
-    let listed = go().args(["list", "-mod=readonly", "-m", "-f", "{{.Dir}}", module]).text()?;
+    let listed = go()
+        .args(["list", "-mod=readonly", "-m", "-f", "{{.Dir}}", module])
+        .text()?;
     Ok(PathBuf::from(listed.trim()))
 }
 
@@ -139,7 +181,10 @@ fn link_flags(program: Program) -> Result<String> {
         "kubernetes" => {
             let version = pinned_version("kubernetes", "k8s.io/kubernetes ")?;
             let mut numbers = version.split('.');
-            let (major, minor) = (numbers.next().unwrap_or_default(), numbers.next().unwrap_or_default());
+            let (major, minor) = (
+                numbers.next().unwrap_or_default(),
+                numbers.next().unwrap_or_default(),
+            );
             for stamp in STAMPS {
                 let stamp = stamp
                     .replace("{version}", &version)

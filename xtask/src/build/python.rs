@@ -43,7 +43,7 @@ print('torch', torch.__version__)";
 
 /// PyTorch for the CPU with the digits data set, and `torchrun`.
 ///
-/// PyPI's wheel for Linux is the CUDA build, whose libraries name a dozen NVIDIA libraries (2.3 GB of downloads). Only
+/// The wheel on `PyPI` for Linux is the CUDA build, whose libraries name a dozen NVIDIA libraries (2.3 GB of downloads). Only
 /// one of them runs code when PyTorch is imported; the others get stand-ins ([`standins`]).
 pub(crate) fn torch(cache: &Cache, rootfs: &Layer) -> Result<Layer> {
     let requirements = layout::cluster_inputs().join("images/torch/requirements.txt");
@@ -64,7 +64,10 @@ pub(crate) fn torch(cache: &Cache, rootfs: &Layer) -> Result<Layer> {
         crate::cache::remove(&libraries.join("bin"))?;
         let bin = root.join("usr/local/bin");
         fs::create_dir_all(&bin)?;
-        script(&bin.join("torchrun"), "#!/bin/sh\nexec /usr/bin/python3 -m torch.distributed.run \"$@\"\n")?;
+        script(
+            &bin.join("torchrun"),
+            "#!/bin/sh\nexec /usr/bin/python3 -m torch.distributed.run \"$@\"\n",
+        )?;
         fs::create_dir_all(root.join("workspace"))?;
         layer::seal(draft, &root)
     })?;
@@ -72,11 +75,22 @@ pub(crate) fn torch(cache: &Cache, rootfs: &Layer) -> Result<Layer> {
 }
 
 fn install(requirements: &Path, libraries: &Path, log: &Path) -> Result<()> {
-    if Task::new("python3").args(["-m", "pip", "--version"]).finish().is_err() {
+    if Task::new("python3")
+        .args(["-m", "pip", "--version"])
+        .finish()
+        .is_err()
+    {
         bail!("python3 with pip is needed for the PyTorch image: install python3-pip");
     }
     Task::new("python3")
-        .args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--root-user-action=ignore"])
+        .args([
+            "-m",
+            "pip",
+            "install",
+            "--quiet",
+            "--disable-pip-version-check",
+            "--root-user-action=ignore",
+        ])
         .args(TARGET)
         .arg("--target")
         .arg(libraries)
@@ -99,7 +113,16 @@ fn finish_in_rootfs(draft: &Path, rootfs: &Layer, libraries: &Path) -> Result<()
          chroot \"$3\" python3 -c \"$4\""
     );
     Task::new("unshare")
-        .args(["--mount", "--propagation", "private", "--", "sh", "-c", &script, "sh"])
+        .args([
+            "--mount",
+            "--propagation",
+            "private",
+            "--",
+            "sh",
+            "-c",
+            &script,
+            "sh",
+        ])
         .args([libraries, &mounted, &machine])
         .arg(SMOKE_TEST)
         .logged(&draft.join("smoke-test.log"))

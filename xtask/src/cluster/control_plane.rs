@@ -17,18 +17,21 @@ pub(super) fn start_storage_and_api(boot: &mut Boot<'_>) -> Result<()> {
     let client = format!("http://127.0.0.1:{ETCD_PORT}");
     let peer = format!("http://127.0.0.1:{ETCD_PEER_PORT}");
     let data = text(&boot.state.path("etcd"));
-    boot.start(go::ETCD, &[
-        // The data does not outlive the cluster.
-        "--unsafe-no-fsync",
-        "--log-level=warn",
-        "--name=etcd",
-        &format!("--data-dir={data}"),
-        &format!("--listen-client-urls={client}"),
-        &format!("--advertise-client-urls={client}"),
-        &format!("--listen-peer-urls={peer}"),
-        &format!("--initial-advertise-peer-urls={peer}"),
-        &format!("--initial-cluster=etcd={peer}"),
-    ])?;
+    boot.start(
+        go::ETCD,
+        &[
+            // The data does not outlive the cluster.
+            "--unsafe-no-fsync",
+            "--log-level=warn",
+            "--name=etcd",
+            &format!("--data-dir={data}"),
+            &format!("--listen-client-urls={client}"),
+            &format!("--advertise-client-urls={client}"),
+            &format!("--listen-peer-urls={peer}"),
+            &format!("--initial-advertise-peer-urls={peer}"),
+            &format!("--initial-cluster=etcd={peer}"),
+        ],
+    )?;
 
     let file = |name: &str| text(&boot.pki.file(name));
     let policy = layout::cluster_inputs().join("manifests/audit-policy.yaml");
@@ -40,7 +43,10 @@ pub(super) fn start_storage_and_api(boot: &mut Boot<'_>) -> Result<()> {
         format!("--tls-cert-file={}", file("apiserver.crt")),
         format!("--tls-private-key-file={}", file("apiserver.key")),
         format!("--client-ca-file={}", file("ca.crt")),
-        format!("--kubelet-client-certificate={}", file("apiserver-to-kubelet.crt")),
+        format!(
+            "--kubelet-client-certificate={}",
+            file("apiserver-to-kubelet.crt")
+        ),
         format!("--kubelet-client-key={}", file("apiserver-to-kubelet.key")),
         format!("--kubelet-certificate-authority={}", file("ca.crt")),
         "--kubelet-preferred-address-types=InternalIP".to_owned(),
@@ -50,7 +56,10 @@ pub(super) fn start_storage_and_api(boot: &mut Boot<'_>) -> Result<()> {
         "--requestheader-extra-headers-prefix=X-Remote-Extra-".to_owned(),
         "--service-account-issuer=https://kubernetes.default.svc.cluster.local".to_owned(),
         format!("--service-account-key-file={}", file("service-accounts.pub")),
-        format!("--service-account-signing-key-file={}", file("service-accounts.key")),
+        format!(
+            "--service-account-signing-key-file={}",
+            file("service-accounts.key")
+        ),
         format!("--service-cluster-ip-range={SERVICES}"),
         "--authorization-mode=Node,RBAC".to_owned(),
         // Not OwnerReferencesPermissionEnforcement (on in OpenShift): for ten seconds after a kind was installed it refuses
@@ -69,19 +78,33 @@ pub(super) fn start_storage_and_api(boot: &mut Boot<'_>) -> Result<()> {
 }
 
 pub(super) fn start_controllers(boot: &mut Boot<'_>) -> Result<()> {
-    let manager = text(&boot.pki.kubeconfig("kube-controller-manager", "system:kube-controller-manager", None)?);
-    let scheduler = text(&boot.pki.kubeconfig("kube-scheduler", "system:kube-scheduler", None)?);
+    let manager = text(&boot.pki.kubeconfig(
+        "kube-controller-manager",
+        "system:kube-controller-manager",
+        None,
+    )?);
+    let scheduler = text(
+        &boot
+            .pki
+            .kubeconfig("kube-scheduler", "system:kube-scheduler", None)?,
+    );
     let file = |name: &str| text(&boot.pki.file(name));
     let arguments = [
         common(&manager),
         vec![
             "--use-service-account-credentials".to_owned(),
             format!("--root-ca-file={}", file("ca.crt")),
-            format!("--service-account-private-key-file={}", file("service-accounts.key")),
+            format!(
+                "--service-account-private-key-file={}",
+                file("service-accounts.key")
+            ),
             format!("--cluster-signing-cert-file={}", file("ca.crt")),
             format!("--cluster-signing-key-file={}", file("ca.key")),
             // The default is a folder of the machine.
-            format!("--flex-volume-plugin-dir={}", text(&boot.state.path("flex-volumes"))),
+            format!(
+                "--flex-volume-plugin-dir={}",
+                text(&boot.state.path("flex-volumes"))
+            ),
         ],
     ]
     .concat();

@@ -21,10 +21,16 @@ pub(super) fn start(namespaces: &Namespaces, log: &Path) -> Result<(ProcessId, u
         .arg(COMMAND)
         .arg(namespaces.init().id().to_string())
         .detached_with_output(log)?;
-    let output = child.stdout.take().ok_or_else(|| anyhow!("no output of the forwarding process"))?;
+    let output = child
+        .stdout
+        .take()
+        .ok_or_else(|| anyhow!("no output of the forwarding process"))?;
     let mut line = String::new();
     BufReader::new(output).read_line(&mut line)?;
-    let port = line.trim().parse().with_context(|| format!("cannot forward a port:\n{}", tail(log, 5)))?;
+    let port = line
+        .trim()
+        .parse()
+        .with_context(|| format!("cannot forward a port:\n{}", tail(log, 5)))?;
     Ok((ProcessId::of(child.id())?, port))
 }
 
@@ -39,7 +45,9 @@ pub(crate) fn run(init: i32) -> Result<()> {
     for client in listener.incoming() {
         let client = client?;
         // An API server that is not up yet refuses the connection; the client sees it closed and tries again.
-        thread::spawn(move || TcpStream::connect((Ipv4Addr::LOCALHOST, API_PORT)).and_then(|server| join(&client, &server)));
+        thread::spawn(move || {
+            TcpStream::connect((Ipv4Addr::LOCALHOST, API_PORT)).and_then(|server| join(&client, &server))
+        });
     }
     Ok(())
 }

@@ -26,8 +26,14 @@ pub(crate) fn run(setup: &str) -> Result<()> {
     let setup: Setup = serde_json::from_str(setup)?;
     show_own_network_in_sys(&setup.scratch)?;
     for folder in OWN_FOLDERS {
-        mount(Some("tmpfs"), folder, Some("tmpfs"), MsFlags::empty(), Some("mode=755"))
-            .with_context(|| format!("cannot mount {folder}"))?;
+        mount(
+            Some("tmpfs"),
+            folder,
+            Some("tmpfs"),
+            MsFlags::empty(),
+            Some("mode=755"),
+        )
+        .with_context(|| format!("cannot mount {folder}"))?;
     }
     for folder in ["/run/lock", "/run/netns", "/var/log/containers"] {
         fs::create_dir_all(folder)?;
@@ -37,7 +43,13 @@ pub(crate) fn run(setup: &str) -> Result<()> {
         bind(source, target)?;
     }
     // The kubelet and containers see each other's mounts.
-    mount(None::<&str>, "/", None::<&str>, MsFlags::MS_REC | MsFlags::MS_SHARED, None::<&str>)?;
+    mount(
+        None::<&str>,
+        "/",
+        None::<&str>,
+        MsFlags::MS_REC | MsFlags::MS_SHARED,
+        None::<&str>,
+    )?;
     set_up_network()?;
     let mut output = io::stdout();
     writeln!(output, "{READY}")?;
@@ -55,15 +67,28 @@ pub(crate) fn run(setup: &str) -> Result<()> {
 fn show_own_network_in_sys(scratch: &Path) -> Result<()> {
     const CGROUPS: &str = "/sys/fs/cgroup";
     bind(Path::new(CGROUPS), scratch)?;
-    mount(Some("sysfs"), "/sys", Some("sysfs"), MsFlags::empty(), None::<&str>).context("cannot mount /sys")?;
+    mount(
+        Some("sysfs"),
+        "/sys",
+        Some("sysfs"),
+        MsFlags::empty(),
+        None::<&str>,
+    )
+    .context("cannot mount /sys")?;
     bind(scratch, Path::new(CGROUPS))?;
     umount2(scratch, MntFlags::MNT_DETACH)?;
     Ok(())
 }
 
 fn bind(source: &Path, target: &Path) -> Result<()> {
-    mount(Some(source), target, None::<&str>, MsFlags::MS_BIND | MsFlags::MS_REC, None::<&str>)
-        .with_context(|| format!("cannot bind {} to {}", source.display(), target.display()))
+    mount(
+        Some(source),
+        target,
+        None::<&str>,
+        MsFlags::MS_BIND | MsFlags::MS_REC,
+        None::<&str>,
+    )
+    .with_context(|| format!("cannot bind {} to {}", source.display(), target.display()))
 }
 
 /// One address, and a default route over a link that leads nowhere: programs that look for "the" address of the machine
@@ -84,7 +109,10 @@ fn set_up_network() -> Result<()> {
     for setting in ["net/ipv4/ip_forward", "net/bridge/bridge-nf-call-iptables"] {
         let file = Path::new("/proc/sys").join(setting);
         fs::write(&file, "1").with_context(|| {
-            format!("cannot set {}; is the kernel module br_netfilter loaded?", file.display())
+            format!(
+                "cannot set {}; is the kernel module br_netfilter loaded?",
+                file.display()
+            )
         })?;
     }
     Ok(())

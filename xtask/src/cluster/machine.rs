@@ -41,7 +41,9 @@ pub(super) fn take(state: &State) -> Result<()> {
             for setting in SETTINGS {
                 // A setting that this kernel lacks is one that the kubelet cannot change.
                 if let Ok(value) = fs::read_to_string(Path::new("/proc/sys").join(setting)) {
-                    ledger.settings.insert(setting.to_owned(), value.trim().to_owned());
+                    ledger
+                        .settings
+                        .insert(setting.to_owned(), value.trim().to_owned());
                 }
             }
         }
@@ -138,5 +140,8 @@ fn hierarchies() -> Result<Vec<PathBuf>> {
     if !found.iter().any(|(_, kind)| *kind == "cgroup") {
         bail!("this machine has control groups of version 2 only; the cluster is made for version 1 so far");
     }
-    Ok(found.into_iter().map(|(target, _)| PathBuf::from(target)).collect())
+    Ok(found
+        .into_iter()
+        .map(|(target, _)| PathBuf::from(target))
+        .collect())
 }

@@ -79,12 +79,18 @@ impl Cluster {
             return Ok(cluster);
         }
         if state.load()?.is_some() {
-            bail!("cluster {0} did not end well: run `cargo xtask cluster down --name {0}` first", options.name);
+            bail!(
+                "cluster {0} did not end well: run `cargo xtask cluster down --name {0}` first",
+                options.name
+            );
         }
         let cache = Cache::open()?;
         for folder in [&state.folder, cache.root()] {
             if let Some(hidden) = init::OWN_FOLDERS.iter().find(|hidden| folder.starts_with(hidden)) {
-                bail!("{} is below {hidden}, which a cluster has for itself: choose another folder", folder.display());
+                bail!(
+                    "{} is below {hidden}, which a cluster has for itself: choose another folder",
+                    folder.display()
+                );
             }
         }
         let programs = Programs::prepare(&cache, options.node, &options.images)?;
@@ -97,7 +103,11 @@ impl Cluster {
                         say!("cleaning up: {left:#}");
                     }
                 });
-                Err(error.context(format!("cluster {} did not come up; logs are in {}", state.name, state.logs().display())))
+                Err(error.context(format!(
+                    "cluster {} did not come up; logs are in {}",
+                    state.name,
+                    state.logs().display()
+                )))
             }
         }
     }
@@ -105,11 +115,17 @@ impl Cluster {
     /// The cluster of that name, if it is up and whole.
     pub(crate) fn find(name: &str) -> Result<Option<Self>> {
         let state = State::of(name)?;
-        let Some(record) = state.load()? else { return Ok(None) };
+        let Some(record) = state.load()? else {
+            return Ok(None);
+        };
         match record.init {
             Some(init) if record.ready && init.alive() => {
                 let kubectl = Kubectl::new(&state.path("bin/kubectl"), state.kubeconfig());
-                Ok(Some(Self { namespaces: Namespaces::of(init), kubectl, state }))
+                Ok(Some(Self {
+                    namespaces: Namespaces::of(init),
+                    kubectl,
+                    state,
+                }))
             }
             _ => Ok(None),
         }
@@ -153,12 +169,21 @@ impl Cluster {
 
     /// Brings an image into the cluster; pods find it under its reference without a registry.
     pub(crate) fn import(&self, image: &Image) -> Result<()> {
-        store::import(&self.namespaces, image, &self.state.path("layout"), &self.state.log("import"))
+        store::import(
+            &self.namespaces,
+            image,
+            &self.state.path("layout"),
+            &self.state.log("import"),
+        )
     }
 
     /// The lines that a shell needs to use the cluster.
     pub(crate) fn exports(&self) -> String {
-        format!("export KUBECONFIG={}\nexport PATH={}:$PATH", self.kubeconfig().display(), self.programs().display())
+        format!(
+            "export KUBECONFIG={}\nexport PATH={}:$PATH",
+            self.kubeconfig().display(),
+            self.programs().display()
+        )
     }
 }
 
@@ -175,18 +200,39 @@ pub(crate) fn status() -> Result<Vec<String>> {
     let mut lines = Vec::new();
     for state in State::list()? {
         let line = match state.load()? {
-            None => format!("{}: down; logs of its last run are in {}", state.name, state.logs().display()),
-            Some(Record { init: Some(init), ready: true, node, images, .. }) if init.alive() => {
-                let kind = if node { "node and control plane" } else { "control plane only" };
+            None => format!(
+                "{}: down; logs of its last run are in {}",
+                state.name,
+                state.logs().display()
+            ),
+            Some(Record {
+                init: Some(init),
+                ready: true,
+                node,
+                images,
+                ..
+            }) if init.alive() => {
+                let kind = if node {
+                    "node and control plane"
+                } else {
+                    "control plane only"
+                };
                 format!(
                     "{}: up ({kind}), process {}, images: {}\n  export KUBECONFIG={}",
                     state.name,
                     init.id(),
-                    if images.is_empty() { "none".to_owned() } else { images.join(", ") },
+                    if images.is_empty() {
+                        "none".to_owned()
+                    } else {
+                        images.join(", ")
+                    },
                     state.kubeconfig().display(),
                 )
             }
-            Some(_) => format!("{0}: not whole; remove it with `cargo xtask cluster down --name {0}`", state.name),
+            Some(_) => format!(
+                "{0}: not whole; remove it with `cargo xtask cluster down --name {0}`",
+                state.name
+            ),
         };
         lines.push(line);
     }
@@ -214,8 +260,14 @@ fn take_away(state: &State, keep: Keep) -> Result<()> {
     }
     machine::give_back(state)?;
     let mounts = fs::read_to_string("/proc/self/mounts")?;
-    if let Some(mount) = mounts.lines().find(|line| line.contains(&format!(" {}/", state.folder.display()))) {
-        bail!("not removing {}, since something is mounted there: {mount}", state.folder.display());
+    if let Some(mount) = mounts
+        .lines()
+        .find(|line| line.contains(&format!(" {}/", state.folder.display())))
+    {
+        bail!(
+            "not removing {}, since something is mounted there: {mount}",
+            state.folder.display()
+        );
     }
     if keep == Keep::Nothing {
         return cache::remove(&state.folder);
@@ -225,7 +277,11 @@ fn take_away(state: &State, keep: Keep) -> Result<()> {
         if path == state.logs() || path == state.path("audit.log") {
             continue;
         }
-        if path.is_dir() { fs::remove_dir_all(&path)? } else { fs::remove_file(&path)? }
+        if path.is_dir() {
+            fs::remove_dir_all(&path)?;
+        } else {
+            fs::remove_file(&path)?;
+        }
     }
     Ok(())
 }
@@ -234,14 +290,21 @@ impl<'a> Boot<'a> {
     fn run(state: &'a State, programs: &'a Programs, with_node: bool) -> Result<Cluster> {
         let mut record = Record {
             node: with_node,
-            images: programs.images.iter().map(|image| image.reference.clone()).collect(),
+            images: programs
+                .images
+                .iter()
+                .map(|image| image.reference.clone())
+                .collect(),
             ..Record::default()
         };
         // From here on there is something to take away.
         state.save(&record)?;
         machine::take(state)?;
         let binds = if with_node { node::binds(state) } else { Vec::new() };
-        let setup = Setup { scratch: state.path("scratch"), binds };
+        let setup = Setup {
+            scratch: state.path("scratch"),
+            binds,
+        };
         let namespaces = Namespaces::create(&setup, &state.log("init"))?;
         record.init = Some(namespaces.init().clone());
         state.save(&record)?;
@@ -255,31 +318,47 @@ impl<'a> Boot<'a> {
         let kubectl_program = programs.path(go::KUBECTL)?;
         go::link_into(&state.path("bin"), &[("kubectl", kubectl_program)])?;
         let kubectl = Kubectl::new(kubectl_program, kubeconfig);
-        let mut boot = Boot { state, programs, namespaces, pki, kubectl, components: Vec::new() };
+        let mut boot = Boot {
+            state,
+            programs,
+            namespaces,
+            pki,
+            kubectl,
+            components: Vec::new(),
+        };
 
         control_plane::start_storage_and_api(&mut boot)?;
         if with_node {
             node::start_containerd(&mut boot)?;
         }
-        boot.wait(90, "the API server", |boot| boot.kubectl.succeeds(&["get", "--raw", "/readyz"]))?;
+        boot.wait(90, "the API server", |boot| {
+            boot.kubectl.succeeds(&["get", "--raw", "/readyz"])
+        })?;
         say!("API server ready");
         control_plane::start_controllers(&mut boot)?;
         if with_node {
             boot.bring_up_node()?;
         }
         boot.wait(60, "the service account controller", |boot| {
-            boot.kubectl.succeeds(&["get", "serviceaccount", "default", "--namespace", "default"])
+            boot.kubectl
+                .succeeds(&["get", "serviceaccount", "default", "--namespace", "default"])
         })?;
         record.ready = true;
         state.save(&record)?;
         say!("cluster {} is up", state.name);
         let kubectl = Kubectl::new(&state.path("bin/kubectl"), state.kubeconfig());
-        Ok(Cluster { state: state.clone(), namespaces: boot.namespaces, kubectl })
+        Ok(Cluster {
+            state: state.clone(),
+            namespaces: boot.namespaces,
+            kubectl,
+        })
     }
 
     fn bring_up_node(&mut self) -> Result<()> {
         let namespaces = self.namespaces.clone();
-        self.wait(30, "containerd", |_| Ok(namespaces.task("ctr").arg("version").finish()?.status.success()))?;
+        self.wait(30, "containerd", |_| {
+            Ok(namespaces.task("ctr").arg("version").finish()?.status.success())
+        })?;
         node::start_kubelet_and_proxy(self)?;
         node::start_dns(self)?;
         jobset::start(self)?;
@@ -289,8 +368,13 @@ impl<'a> Boot<'a> {
         self.wait(60, "the node", |boot| {
             let node = boot.kubectl.find(&["get", "node", network::NODE])?;
             let ready = |node: serde_json::Value| {
-                let conditions = node["status"]["conditions"].as_array().cloned().unwrap_or_default();
-                conditions.iter().any(|condition| condition["type"] == "Ready" && condition["status"] == "True")
+                let conditions = node["status"]["conditions"]
+                    .as_array()
+                    .cloned()
+                    .unwrap_or_default();
+                conditions
+                    .iter()
+                    .any(|condition| condition["type"] == "Ready" && condition["status"] == "True")
             };
             Ok(node.is_some_and(ready))
         })?;
@@ -304,7 +388,12 @@ impl<'a> Boot<'a> {
     fn start<S: AsRef<OsStr>>(&mut self, program: Program, arguments: &[S]) -> Result<()> {
         let log = self.state.log(program.name);
         let path: &Path = self.programs.path(program)?;
-        let child = self.namespaces.lasting(path).args(arguments).detached(&log).context(program.name)?;
+        let child = self
+            .namespaces
+            .lasting(path)
+            .args(arguments)
+            .detached(&log)
+            .context(program.name)?;
         self.components.push(Component::new(program.name, child, log));
         Ok(())
     }

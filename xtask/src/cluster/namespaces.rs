@@ -44,7 +44,16 @@ impl Namespaces {
         }
         std::fs::create_dir_all(&setup.scratch)?;
         let mut outer = Task::lasting("unshare")
-            .args(["--net", "--mount", "--pid", "--fork", "--mount-proc", "--propagation", "private", "--"])
+            .args([
+                "--net",
+                "--mount",
+                "--pid",
+                "--fork",
+                "--mount-proc",
+                "--propagation",
+                "private",
+                "--",
+            ])
             .arg(std::env::current_exe()?)
             .arg(super::init::COMMAND)
             .arg(serde_json::to_string(setup)?)
@@ -82,14 +91,23 @@ impl Namespaces {
 
     fn enter(&self) -> [String; 6] {
         let target = self.init.id().to_string();
-        ["--target".into(), target, "--net".into(), "--mount".into(), "--pid".into(), "--".into()]
+        [
+            "--target".into(),
+            target,
+            "--net".into(),
+            "--mount".into(),
+            "--pid".into(),
+            "--".into(),
+        ]
     }
 
     /// Whether an HTTP server on the node's loopback answers with 200.
     pub(crate) fn answers(&self, port: u16, path: &str) -> Result<bool> {
         let request = format!("GET {path} HTTP/1.0\r\nHost: localhost\r\n\r\n");
         self.in_network(move || {
-            let Ok(mut connection) = TcpStream::connect((Ipv4Addr::LOCALHOST, port)) else { return Ok(false) };
+            let Ok(mut connection) = TcpStream::connect((Ipv4Addr::LOCALHOST, port)) else {
+                return Ok(false);
+            };
             connection.set_read_timeout(Some(Duration::from_secs(2)))?;
             connection.write_all(request.as_bytes())?;
             let mut start = [0; 12];
@@ -104,7 +122,9 @@ impl Namespaces {
             enter_network(init)?;
             work()
         });
-        thread.join().map_err(|_| anyhow!("a thread in the cluster's network failed"))?
+        thread
+            .join()
+            .map_err(|_| anyhow!("a thread in the cluster's network failed"))?
     }
 
     /// Ends everything inside.
@@ -136,7 +156,12 @@ impl Component {
     /// Fails when the program has ended.
     pub(crate) fn check(&mut self) -> Result<()> {
         if let Some(status) = self.child.try_wait()? {
-            bail!("{} ended ({status}); the end of {}:\n{}", self.name, self.log.display(), tail(&self.log, 15));
+            bail!(
+                "{} ended ({status}); the end of {}:\n{}",
+                self.name,
+                self.log.display(),
+                tail(&self.log, 15)
+            );
         }
         Ok(())
     }

@@ -18,14 +18,23 @@ const FLEX_VOLUMES: &str = "/var/lib/kubelet/volumeplugins";
 
 /// Folders of the node's programs, kept in the cluster's own folder.
 pub(super) fn binds(state: &State) -> Vec<(PathBuf, PathBuf)> {
-    [("containerd", store::CONTAINERD), ("kubelet", "/var/lib/kubelet"), ("cni", "/var/lib/cni"), ("pods", "/var/log/pods")]
-        .into_iter()
-        .map(|(folder, target)| (state.path("node").join(folder), PathBuf::from(target)))
-        .collect()
+    [
+        ("containerd", store::CONTAINERD),
+        ("kubelet", "/var/lib/kubelet"),
+        ("cni", "/var/lib/cni"),
+        ("pods", "/var/log/pods"),
+    ]
+    .into_iter()
+    .map(|(folder, target)| (state.path("node").join(folder), PathBuf::from(target)))
+    .collect()
 }
 
 pub(super) fn start_containerd(boot: &mut Boot<'_>) -> Result<()> {
-    let store = boot.programs.image_store.as_deref().ok_or_else(|| anyhow!("this cluster has no images"))?;
+    let store = boot
+        .programs
+        .image_store
+        .as_deref()
+        .ok_or_else(|| anyhow!("this cluster has no images"))?;
     store::seed(store, &boot.state.path("node/containerd"))?;
     let network = json!({
         "cniVersion": "1.0.0",
@@ -38,7 +47,8 @@ pub(super) fn start_containerd(boot: &mut Boot<'_>) -> Result<()> {
             {"type": "portmap", "capabilities": {"portMappings": true}},
         ],
     });
-    boot.state.write("config/cni/10-pods.conflist", &network.to_string())?;
+    boot.state
+        .write("config/cni/10-pods.conflist", &network.to_string())?;
     let config = store::containerd_config(&boot.state.path("config/cni"));
     let config = boot.state.write("config/containerd.toml", &config)?;
     let containerd = store::start_containerd(&boot.namespaces, &config, &boot.state.log("containerd"))?;
@@ -80,12 +90,15 @@ pub(super) fn start_kubelet_and_proxy(boot: &mut Boot<'_>) -> Result<()> {
     let config = boot.state.write("config/kubelet.json", &config.to_string())?;
     let node = format!("system:node:{NODE}");
     let kubeconfig = boot.pki.kubeconfig("kubelet", &node, Some("system:nodes"))?;
-    boot.start(go::KUBELET, &[
-        format!("--config={}", text(&config)),
-        format!("--kubeconfig={}", text(&kubeconfig)),
-        format!("--hostname-override={NODE}"),
-        format!("--node-ip={NODE_ADDRESS}"),
-    ])?;
+    boot.start(
+        go::KUBELET,
+        &[
+            format!("--config={}", text(&config)),
+            format!("--kubeconfig={}", text(&kubeconfig)),
+            format!("--hostname-override={NODE}"),
+            format!("--node-ip={NODE_ADDRESS}"),
+        ],
+    )?;
 
     let kubeconfig = boot.pki.kubeconfig("kube-proxy", "system:kube-proxy", None)?;
     let config = json!({
@@ -106,7 +119,8 @@ pub(super) fn start_kubelet_and_proxy(boot: &mut Boot<'_>) -> Result<()> {
 
 /// CoreDNS as a program of the node: it answers before there is any pod or service.
 pub(super) fn start_dns(boot: &mut Boot<'_>) -> Result<()> {
-    boot.kubectl.apply(fs::read(layout::cluster_inputs().join("manifests/coredns.yaml"))?)?;
+    boot.kubectl
+        .apply(fs::read(layout::cluster_inputs().join("manifests/coredns.yaml"))?)?;
     let kubeconfig = text(&boot.pki.kubeconfig("coredns", "coredns", None)?);
     let config = format!(
         ".:53 {{

@@ -36,7 +36,10 @@ impl Pki {
         let folder = state.path("pki");
         fs::create_dir_all(&folder)?;
         fs::set_permissions(&folder, fs::Permissions::from_mode(0o700))?;
-        let pki = Self { authority: authority(&folder, "ca", "trainer-test-ca")?, folder };
+        let pki = Self {
+            authority: authority(&folder, "ca", "trainer-test-ca")?,
+            folder,
+        };
         authority(&pki.folder, "front-proxy-ca", "trainer-test-front-proxy-ca")?;
 
         let tokens = KeyPair::generate()?;
@@ -44,14 +47,50 @@ impl Pki {
         fs::write(pki.file("service-accounts.pub"), tokens.public_key_pem())?;
 
         let local = ["localhost", "127.0.0.1"].map(str::to_owned);
-        let api = ["kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local"];
-        let api = api.into_iter().chain([NODE_ADDRESS, API_SERVICE]).map(str::to_owned).chain(local.clone()).collect();
-        pki.issue("apiserver", &Subject { name: "kube-apiserver".into(), group: None, hosts: api })?;
-        let kubelet = [NODE, NODE_ADDRESS].map(str::to_owned).into_iter().chain(local.clone()).collect();
-        let node = Subject { name: format!("system:node:{NODE}"), group: Some("system:nodes"), hosts: kubelet };
+        let api = [
+            "kubernetes",
+            "kubernetes.default",
+            "kubernetes.default.svc",
+            "kubernetes.default.svc.cluster.local",
+        ];
+        let api = api
+            .into_iter()
+            .chain([NODE_ADDRESS, API_SERVICE])
+            .map(str::to_owned)
+            .chain(local.clone())
+            .collect();
+        pki.issue(
+            "apiserver",
+            &Subject {
+                name: "kube-apiserver".into(),
+                group: None,
+                hosts: api,
+            },
+        )?;
+        let kubelet = [NODE, NODE_ADDRESS]
+            .map(str::to_owned)
+            .into_iter()
+            .chain(local.clone())
+            .collect();
+        let node = Subject {
+            name: format!("system:node:{NODE}"),
+            group: Some("system:nodes"),
+            hosts: kubelet,
+        };
         pki.issue("kubelet-server", &node)?;
-        pki.issue("jobset-webhook", &Subject { name: "jobset-webhook".into(), group: None, hosts: local.into() })?;
-        pki.client("apiserver-to-kubelet", "kube-apiserver-kubelet-client", Some("system:masters"))?;
+        pki.issue(
+            "jobset-webhook",
+            &Subject {
+                name: "jobset-webhook".into(),
+                group: None,
+                hosts: local.into(),
+            },
+        )?;
+        pki.client(
+            "apiserver-to-kubelet",
+            "kube-apiserver-kubelet-client",
+            Some("system:masters"),
+        )?;
         Ok(pki)
     }
 
@@ -87,7 +126,11 @@ impl Pki {
 
     /// A kubeconfig for who holds a token, for programs inside the cluster's network.
     pub(super) fn token_kubeconfig(&self, file: &str, token: &str) -> Result<PathBuf> {
-        self.write_kubeconfig(&self.file(&format!("{file}.conf")), API_PORT, &json!({"token": token}))
+        self.write_kubeconfig(
+            &self.file(&format!("{file}.conf")),
+            API_PORT,
+            &json!({"token": token}),
+        )
     }
 
     fn write_kubeconfig(&self, path: &Path, port: u16, user: &Value) -> Result<PathBuf> {
@@ -108,7 +151,14 @@ impl Pki {
     }
 
     fn client(&self, file: &str, user: &str, group: Option<&'static str>) -> Result<(String, String)> {
-        self.issue(file, &Subject { name: user.to_owned(), group, hosts: Vec::new() })
+        self.issue(
+            file,
+            &Subject {
+                name: user.to_owned(),
+                group,
+                hosts: Vec::new(),
+            },
+        )
     }
 
     /// Writes `FILE.crt` and `FILE.key` and returns them.
@@ -118,8 +168,14 @@ impl Pki {
         if let Some(group) = subject.group {
             params.distinguished_name.push(DnType::OrganizationName, group);
         }
-        params.key_usages = vec![KeyUsagePurpose::DigitalSignature, KeyUsagePurpose::KeyEncipherment];
-        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth, ExtendedKeyUsagePurpose::ClientAuth];
+        params.key_usages = vec![
+            KeyUsagePurpose::DigitalSignature,
+            KeyUsagePurpose::KeyEncipherment,
+        ];
+        params.extended_key_usages = vec![
+            ExtendedKeyUsagePurpose::ServerAuth,
+            ExtendedKeyUsagePurpose::ClientAuth,
+        ];
         let key = KeyPair::generate()?;
         let certificate = params.signed_by(&key, &self.authority)?.pem();
         let key = key.serialize_pem();
@@ -134,7 +190,11 @@ fn authority(folder: &Path, file: &str, common_name: &str) -> Result<CertifiedIs
     let mut params = CertificateParams::default();
     name(&mut params, common_name);
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-    params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign, KeyUsagePurpose::DigitalSignature];
+    params.key_usages = vec![
+        KeyUsagePurpose::KeyCertSign,
+        KeyUsagePurpose::CrlSign,
+        KeyUsagePurpose::DigitalSignature,
+    ];
     let key = KeyPair::generate()?;
     let key_pem = key.serialize_pem();
     let authority = CertifiedIssuer::self_signed(params, key)?;
@@ -159,10 +219,16 @@ pub(super) fn base64(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
     for chunk in bytes.chunks(3) {
-        let group = (0..3).fold(0_u32, |group, index| group << 8 | u32::from(chunk.get(index).copied().unwrap_or(0)));
+        let group = (0..3).fold(0_u32, |group, index| {
+            group << 8 | u32::from(chunk.get(index).copied().unwrap_or(0))
+        });
         for index in 0..4 {
             let digit = DIGITS[(group >> (18 - 6 * index) & 63) as usize];
-            text.push(if index <= chunk.len() { char::from(digit) } else { '=' });
+            text.push(if index <= chunk.len() {
+                char::from(digit)
+            } else {
+                '='
+            });
         }
     }
     text
@@ -174,7 +240,13 @@ mod tests {
 
     #[test]
     fn base64_pads_to_groups_of_four() {
-        let cases = [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foobar", "Zm9vYmFy")];
+        let cases = [
+            ("", ""),
+            ("f", "Zg=="),
+            ("fo", "Zm8="),
+            ("foo", "Zm9v"),
+            ("foobar", "Zm9vYmFy"),
+        ];
         for (bytes, text) in cases {
             assert_eq!(base64(bytes.as_bytes()), text);
         }

@@ -23,7 +23,11 @@ impl ProcessId {
     pub(crate) fn of(id: u32) -> Result<Self> {
         let id = i32::try_from(id)?;
         let started = start_time(id).ok_or_else(|| anyhow!("process {id} has ended"))?;
-        Ok(Self { id, started, boot: boot() })
+        Ok(Self {
+            id,
+            started,
+            boot: boot(),
+        })
     }
 
     /// The only child of a process, once it has one.
@@ -57,7 +61,11 @@ impl ProcessId {
         let deadline = Instant::now() + limit;
         while self.alive() {
             if Instant::now() > deadline {
-                bail!("process {} is still there {} s after {signal}", self.id, limit.as_secs());
+                bail!(
+                    "process {} is still there {} s after {signal}",
+                    self.id,
+                    limit.as_secs()
+                );
             }
             thread::sleep(Duration::from_millis(20));
         }
@@ -66,7 +74,10 @@ impl ProcessId {
 }
 
 fn boot() -> String {
-    fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned()
+    fs::read_to_string("/proc/sys/kernel/random/boot_id")
+        .unwrap_or_default()
+        .trim()
+        .to_owned()
 }
 
 /// Field 22 of `/proc/ID/stat`, counted after the program's name, which may hold spaces. A process that has ended but

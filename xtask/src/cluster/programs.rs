@@ -23,8 +23,13 @@ pub(crate) struct Programs {
 }
 
 /// In the order in which they are built: what else needs first, then the longest.
-const CONTROL_PLANE: [Program; 5] =
-    [go::KUBECTL, go::ETCD, go::KUBE_APISERVER, go::KUBE_CONTROLLER_MANAGER, go::KUBE_SCHEDULER];
+const CONTROL_PLANE: [Program; 5] = [
+    go::KUBECTL,
+    go::ETCD,
+    go::KUBE_APISERVER,
+    go::KUBE_CONTROLLER_MANAGER,
+    go::KUBE_SCHEDULER,
+];
 const NODE: [Program; 4] = [go::KUBELET, go::KUBE_PROXY, go::COREDNS, go::JOBSET];
 
 impl Programs {
@@ -34,15 +39,26 @@ impl Programs {
         let toolchain = Toolchain::find()?;
         thread::scope(|scope| {
             let images = scope.spawn(|| -> Result<Vec<Image>> {
-                if node { catalog::prepare(cache, &toolchain, extras) } else { Ok(Vec::new()) }
+                if node {
+                    catalog::prepare(cache, &toolchain, extras)
+                } else {
+                    Ok(Vec::new())
+                }
             });
-            let wanted = CONTROL_PLANE.iter().chain(if node { NODE.iter() } else { [].iter() });
+            let wanted = CONTROL_PLANE
+                .iter()
+                .chain(if node { NODE.iter() } else { [].iter() });
             let built = wanted
                 .map(|program| Ok((*program, toolchain.build(cache, *program)?)))
                 .collect::<Result<Vec<_>>>();
             let images = images.join().map_err(|_| anyhow!("making the images failed"))?;
             let (built, images) = (built?, images?);
-            let mut programs = Self { built, image_store: None, images, jobset_manifests: None };
+            let mut programs = Self {
+                built,
+                image_store: None,
+                images,
+                jobset_manifests: None,
+            };
             if node {
                 programs.image_store = Some(store::prepare(cache, &programs.images)?);
                 programs.jobset_manifests = Some(jobset::manifests(cache, programs.path(go::KUBECTL)?)?);

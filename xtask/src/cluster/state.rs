@@ -39,12 +39,17 @@ impl State {
         if name.is_empty() || name.len() > 20 || !name.chars().all(valid) {
             bail!("cluster name {name:?}: use up to 20 lower-case letters, digits and '-'");
         }
-        Ok(Self { name: name.to_owned(), folder: all().join(name) })
+        Ok(Self {
+            name: name.to_owned(),
+            folder: all().join(name),
+        })
     }
 
     /// The clusters that have a folder, up or not.
     pub(crate) fn list() -> Result<Vec<Self>> {
-        let Ok(entries) = fs::read_dir(all()) else { return Ok(Vec::new()) };
+        let Ok(entries) = fs::read_dir(all()) else {
+            return Ok(Vec::new());
+        };
         let mut states = Vec::new();
         for entry in entries {
             let entry = entry?;
@@ -75,7 +80,9 @@ impl State {
 
     /// The name of the cgroup below which all pods are, one for each folder of this machine.
     pub(crate) fn cgroup(&self) -> String {
-        let hash = crate::cache::Key::new("cgroup").with("state", self.folder.to_string_lossy().as_bytes()).short();
+        let hash = crate::cache::Key::new("cgroup")
+            .with("state", self.folder.to_string_lossy().as_bytes())
+            .short();
         format!("trainer-{}-{hash}", self.name)
     }
 
@@ -100,7 +107,9 @@ impl State {
             return Ok(None);
         }
         let text = fs::read_to_string(&path)?;
-        serde_json::from_str(&text).with_context(|| format!("{} is damaged", path.display())).map(Some)
+        serde_json::from_str(&text)
+            .with_context(|| format!("{} is damaged", path.display()))
+            .map(Some)
     }
 }
 

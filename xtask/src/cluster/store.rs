@@ -22,7 +22,10 @@ use crate::process::{Task, poll};
 /// Where containerd has its folder, inside a cluster.
 pub(super) const CONTAINERD: &str = "/var/lib/containerd";
 /// What is shared: unpacked layers and the archives that they came from.
-const SHARED: [&str; 2] = ["io.containerd.snapshotter.v1.overlayfs/snapshots", "io.containerd.content.v1.content/blobs/sha256"];
+const SHARED: [&str; 2] = [
+    "io.containerd.snapshotter.v1.overlayfs/snapshots",
+    "io.containerd.content.v1.content/blobs/sha256",
+];
 /// containerd's namespace for the kubelet's images.
 const KUBERNETES: [&str; 2] = ["--namespace", "k8s.io"];
 
@@ -46,7 +49,12 @@ fn fill(draft: &Path, images: &[Image]) -> Result<()> {
         let mut containerd = start_containerd(&namespaces, &config, &draft.join("containerd.log"))?;
         wait_for_containerd(&namespaces, &mut containerd)?;
         for (index, image) in images.iter().enumerate() {
-            import(&namespaces, image, &draft.join(format!("layout-{index}")), &draft.join("import.log"))?;
+            import(
+                &namespaces,
+                image,
+                &draft.join(format!("layout-{index}")),
+                &draft.join("import.log"),
+            )?;
         }
         // An orderly end: its database is on the disk.
         containerd.stop()
@@ -63,7 +71,9 @@ pub(super) fn seed(store: &Path, folder: &Path) -> Result<()> {
 
 fn copy(store: &Path, folder: &Path, below: &Path) -> Result<()> {
     fs::create_dir_all(folder.join(below))?;
-    for entry in fs::read_dir(store.join(below)).with_context(|| format!("cannot list {}", store.display()))? {
+    for entry in
+        fs::read_dir(store.join(below)).with_context(|| format!("cannot list {}", store.display()))?
+    {
         let entry = entry?;
         let path = below.join(entry.file_name());
         if SHARED.iter().any(|shared| below == Path::new(shared)) {
@@ -83,14 +93,23 @@ pub(super) fn import(namespaces: &Namespaces, image: &Image, layout: &Path, log:
     image.write_layout(layout)?;
     // `-h`: the layers are links into the cache.
     let archive = Task::new("tar").arg("-C").arg(layout).args(["-chf", "-", "."]);
-    let import = namespaces.task("ctr").args(KUBERNETES).args(["images", "import", "-"]);
-    archive.piped_into(import, log).with_context(|| format!("importing {}", image.reference))?;
+    let import = namespaces
+        .task("ctr")
+        .args(KUBERNETES)
+        .args(["images", "import", "-"]);
+    archive
+        .piped_into(import, log)
+        .with_context(|| format!("importing {}", image.reference))?;
     cache::remove(layout)
 }
 
 pub(super) fn start_containerd(namespaces: &Namespaces, config: &Path, log: &Path) -> Result<Component> {
     let program = crate::process::find_program("containerd").unwrap_or_else(|| PathBuf::from("containerd"));
-    let child = namespaces.lasting(&program).arg("--config").arg(config).detached(log)?;
+    let child = namespaces
+        .lasting(&program)
+        .arg("--config")
+        .arg(config)
+        .detached(log)?;
     Ok(Component::new("containerd", child, log.to_owned()))
 }
 

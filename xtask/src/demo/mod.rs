@@ -40,29 +40,47 @@ pub(crate) struct Arguments {
 
 /// Runs the demo: on the cluster that `$KUBECONFIG` names, or on one made for it.
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
-    match (env::var_os("KUBECONFIG").filter(|value| !value.is_empty()), &arguments.image) {
+    match (
+        env::var_os("KUBECONFIG").filter(|value| !value.is_empty()),
+        &arguments.image,
+    ) {
         (Some(kubeconfig), Some(image)) => on_existing_cluster(kubeconfig, image, arguments.keep),
         (Some(_), None) => bail!(
             "KUBECONFIG is set, so the demo would use that cluster: name a controller image that it can pull with \
              --image, or unset KUBECONFIG to have a cluster made"
         ),
-        (None, Some(_)) => bail!("--image is for a cluster of your own; set KUBECONFIG, or leave --image away"),
+        (None, Some(_)) => {
+            bail!("--image is for a cluster of your own; set KUBECONFIG, or leave --image away")
+        }
         (None, None) => on_new_cluster(arguments.keep),
     }
 }
 
 fn on_new_cluster(keep: bool) -> Result<()> {
-    let options = Options { name: CLUSTER.to_owned(), node: true, images: vec![Extra::Torch] };
+    let options = Options {
+        name: CLUSTER.to_owned(),
+        node: true,
+        images: vec![Extra::Torch],
+    };
     // The compilers of Go and Rust take turns at waiting for the network and the disk.
     let (cluster, program) = thread::scope(|scope| {
         let program = scope.spawn(|| controller::build(Profile::Release));
         let cluster = Cluster::up(&options);
-        (cluster, program.join().map_err(|_| anyhow!("building the controller failed")))
+        (
+            cluster,
+            program
+                .join()
+                .map_err(|_| anyhow!("building the controller failed")),
+        )
     });
     let cluster = cluster?;
     let demonstrated = (|| {
         let image = controller::image(&Cache::open()?, &program??)?;
-        say!("controller image {} ({} MB)", image.reference, image.size()? / 1_000_000);
+        say!(
+            "controller image {} ({} MB)",
+            image.reference,
+            image.size()? / 1_000_000
+        );
         cluster.import(&image)?;
         let helm = Helm::new(&cluster.add_helm()?, cluster.kubectl());
         demonstrate(cluster.kubectl(), &helm, &Reference::parse(&image.reference))
@@ -74,7 +92,9 @@ fn on_new_cluster(keep: bool) -> Result<()> {
     }
     let removed = match &demonstrated {
         Ok(()) => cluster.down(),
-        Err(_) => cluster.down_keeping_logs().map(|logs| say!("the cluster's logs are in {}", logs.display())),
+        Err(_) => cluster
+            .down_keeping_logs()
+            .map(|logs| say!("the cluster's logs are in {}", logs.display())),
     };
     demonstrated?;
     removed?;
@@ -103,21 +123,29 @@ fn on_existing_cluster(kubeconfig: OsString, image: &str, keep: bool) -> Result<
 
 fn programs() -> Result<(PathBuf, PathBuf)> {
     let (toolchain, cache) = (Toolchain::find()?, Cache::open()?);
-    Ok((toolchain.build(&cache, go::KUBECTL)?, toolchain.build(&cache, go::HELM)?))
+    Ok((
+        toolchain.build(&cache, go::KUBECTL)?,
+        toolchain.build(&cache, go::HELM)?,
+    ))
 }
 
 /// Installs the chart, runs the example to its end and shows what came out; shows what went wrong otherwise.
 fn demonstrate(kubectl: &Kubectl, helm: &Helm, image: &Reference) -> Result<()> {
     if !kubectl.succeeds(&["get", "crd", "jobsets.jobset.x-k8s.io"])? {
-        bail!("the cluster has no JobSet: install it first (the controller renders each TrainJob as a JobSet)");
+        bail!(
+            "the cluster has no JobSet: install it first (the controller renders each TrainJob as a JobSet)"
+        );
     }
     let shown = (|| {
         say!("installing the chart ...");
         helm.install(image)?;
         let runtimes = kubectl.text(&["get", "clustertrainingruntimes", "-o", "name"])?;
-        say!("controller ready; {} runtimes installed", runtimes.lines().count());
+        say!(
+            "controller ready; {} runtimes installed",
+            runtimes.lines().count()
+        );
         let example = layout::repository().join(EXAMPLE);
-        run::follow_to_the_end(kubectl, NAMESPACE, &example, Duration::from_secs(600))
+        run::follow_to_the_end(kubectl, NAMESPACE, &example, Duration::from_mins(10))
     })();
     match shown {
         Ok(outcome) => {
@@ -133,5 +161,8 @@ fn demonstrate(kubectl: &Kubectl, helm: &Helm, image: &Reference) -> Result<()> 
 
 /// What the example's file is called in messages.
 fn name_of(example: &Path) -> String {
-    example.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default()
+    example
+        .file_stem()
+        .map(|stem| stem.to_string_lossy().into_owned())
+        .unwrap_or_default()
 }

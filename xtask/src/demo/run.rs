@@ -28,24 +28,48 @@ pub(super) struct Outcome {
 impl Outcome {
     pub(super) fn print(&self) {
         print("");
-        print(&format!("{} is Complete after {:.0} s on {} pods", self.job, self.took.as_secs_f64(), self.pods));
-        self.last_lines.iter().for_each(|line| print(&format!("  {line}")));
+        print(&format!(
+            "{} is Complete after {:.0} s on {} pods",
+            self.job,
+            self.took.as_secs_f64(),
+            self.pods
+        ));
+        self.last_lines
+            .iter()
+            .for_each(|line| print(&format!("  {line}")));
         print(&format!("test accuracy: {}", self.accuracy));
         print("");
     }
 }
 
 /// Creates the TrainJob of a file in a namespace and follows it until it is Complete.
-pub(super) fn follow_to_the_end(kubectl: &Kubectl, namespace: &str, file: &Path, limit: Duration) -> Result<Outcome> {
+pub(super) fn follow_to_the_end(
+    kubectl: &Kubectl,
+    namespace: &str,
+    file: &Path,
+    limit: Duration,
+) -> Result<Outcome> {
     let yaml = fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
-    let job: Value = serde_saphyr::from_str(&yaml).with_context(|| format!("{} is not YAML", file.display()))?;
-    let name = job["metadata"]["name"].as_str().map_or_else(|| name_of(file), str::to_owned);
-    kubectl.apply(format!(r#"{{"apiVersion":"v1","kind":"Namespace","metadata":{{"name":"{namespace}"}}}}"#))?;
-    kubectl.task(["--namespace", namespace, "apply", "--filename"]).arg(file).text()?;
+    let job: Value =
+        serde_saphyr::from_str(&yaml).with_context(|| format!("{} is not YAML", file.display()))?;
+    let name = job["metadata"]["name"]
+        .as_str()
+        .map_or_else(|| name_of(file), str::to_owned);
+    kubectl.apply(format!(
+        r#"{{"apiVersion":"v1","kind":"Namespace","metadata":{{"name":"{namespace}"}}}}"#
+    ))?;
+    kubectl
+        .task(["--namespace", namespace, "apply", "--filename"])
+        .arg(file)
+        .text()?;
     let started = Instant::now();
     say!("TrainJob {name} created");
 
-    let job = Job { kubectl, namespace, name: &name };
+    let job = Job {
+        kubectl,
+        namespace,
+        name: &name,
+    };
     let enough = AtomicBool::new(false);
     let ended = thread::scope(|scope| {
         let ended = job.watch(scope, &enough, started + limit);
@@ -74,7 +98,7 @@ struct Job<'a> {
     name: &'a str,
 }
 
-impl<'a> Job<'a> {
+impl Job<'_> {
     /// Says what changes, until the TrainJob has ended; returns its pods and their last states.
     fn watch<'scope>(
         &'scope self,
@@ -107,26 +131,51 @@ impl<'a> Job<'a> {
     /// Each pod, by its name without the random end, and its phase.
     fn pods(&self) -> Result<Vec<(String, String)>> {
         let selector = format!("jobset.sigs.k8s.io/jobset-name={}", self.name);
-        let found = self.kubectl.find(&["--namespace", self.namespace, "get", "pods", "--selector", &selector])?;
-        let items = found.and_then(|list| list["items"].as_array().cloned()).unwrap_or_default();
+        let found = self.kubectl.find(&[
+            "--namespace",
+            self.namespace,
+            "get",
+            "pods",
+            "--selector",
+            &selector,
+        ])?;
+        let items = found
+            .and_then(|list| list["items"].as_array().cloned())
+            .unwrap_or_default();
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-        Ok(items.iter().map(|pod| (text(&pod["metadata"]["name"]), text(&pod["status"]["phase"]))).collect())
+        Ok(items
+            .iter()
+            .map(|pod| (text(&pod["metadata"]["name"]), text(&pod["status"]["phase"])))
+            .collect())
     }
 
     /// The condition that ended the TrainJob, and its message.
     fn end(&self) -> Result<Option<(String, String)>> {
-        let job = self.kubectl.find(&["--namespace", self.namespace, "get", "trainjob", self.name])?.unwrap_or_default();
-        let conditions = job["status"]["conditions"].as_array().cloned().unwrap_or_default();
+        let job = self
+            .kubectl
+            .find(&["--namespace", self.namespace, "get", "trainjob", self.name])?
+            .unwrap_or_default();
+        let conditions = job["status"]["conditions"]
+            .as_array()
+            .cloned()
+            .unwrap_or_default();
         Ok(conditions
             .iter()
             .filter(|condition| condition["status"] == "True")
-            .filter_map(|condition| Some((condition["type"].as_str()?, condition["message"].as_str().unwrap_or_default())))
+            .filter_map(|condition| {
+                Some((
+                    condition["type"].as_str()?,
+                    condition["message"].as_str().unwrap_or_default(),
+                ))
+            })
             .find(|(kind, _)| ["Complete", "Failed"].contains(kind))
             .map(|(kind, message)| (kind.to_owned(), message.to_owned())))
     }
 
     fn show_output(&self, pod: &str, enough: &AtomicBool) {
-        let task = self.kubectl.task(["--namespace", self.namespace, "logs", "--follow", pod]);
+        let task = self
+            .kubectl
+            .task(["--namespace", self.namespace, "logs", "--follow", pod]);
         let node = pod.rsplit_once('-').map_or(pod, |(node, _)| node);
         if let Err(error) = task.follow(enough, |line| print(&format!("          {node} | {line}"))) {
             say!("output of {pod}: {error:#}");
@@ -134,7 +183,10 @@ impl<'a> Job<'a> {
     }
 
     fn text(&self, arguments: &[&str]) -> Result<String> {
-        self.kubectl.task(["--namespace", self.namespace]).args(arguments).text()
+        self.kubectl
+            .task(["--namespace", self.namespace])
+            .args(arguments)
+            .text()
     }
 }
 

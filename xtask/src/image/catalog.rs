@@ -35,7 +35,11 @@ pub(crate) fn prepare(cache: &Cache, toolchain: &Toolchain, extras: &[Extra]) ->
             layers: vec![pause(cache, toolchain)?],
             config: json!({"Entrypoint": ["/pause"]}),
         },
-        Image { reference: PYTHON.to_owned(), layers: vec![rootfs.clone()], config: python_config("/") },
+        Image {
+            reference: PYTHON.to_owned(),
+            layers: vec![rootfs.clone()],
+            config: python_config("/"),
+        },
     ];
     if extras.contains(&Extra::Torch) {
         images.push(Image {

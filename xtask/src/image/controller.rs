@@ -46,7 +46,16 @@ impl Profile {
 pub(crate) fn build(profile: Profile) -> Result<PathBuf> {
     say!("building trainer (profile {}) ...", profile.name());
     Task::new("cargo")
-        .args(["build", "--quiet", "--package", "trainer", "--bin", "trainer", "--profile", profile.name()])
+        .args([
+            "build",
+            "--quiet",
+            "--package",
+            "trainer",
+            "--bin",
+            "trainer",
+            "--profile",
+            profile.name(),
+        ])
         .current_dir(layout::repository())
         .shown()?;
     Ok(layout::target().join(profile.folder()).join("trainer"))
@@ -57,7 +66,9 @@ pub(crate) fn image(cache: &Cache, program: &Path) -> Result<Image> {
     let libraries = shared_libraries(program)?;
     let mut key = Key::new("controller base 1");
     for library in &libraries {
-        key = key.with("path", library.to_string_lossy().as_bytes()).with_file(library)?;
+        key = key
+            .with("path", library.to_string_lossy().as_bytes())
+            .with_file(library)?;
     }
     let base = cache.artefact("layers/controller-base", key, |draft| {
         let root = draft.join("root");
@@ -65,7 +76,10 @@ pub(crate) fn image(cache: &Cache, program: &Path) -> Result<Image> {
             fs::create_dir_all(root.join(folder))?;
         }
         fs::set_permissions(root.join("tmp"), fs::Permissions::from_mode(0o1777))?;
-        fs::write(root.join("etc/passwd"), "root:x:0:0::/:/none\nnonroot:x:65532:65532::/:/none\n")?;
+        fs::write(
+            root.join("etc/passwd"),
+            "root:x:0:0::/:/none\nnonroot:x:65532:65532::/:/none\n",
+        )?;
         fs::write(root.join("etc/group"), "root:x:0:\nnonroot:x:65532:\n")?;
         fs::write(root.join("etc/nsswitch.conf"), "hosts: files dns\n")?;
         for library in &libraries {
@@ -108,7 +122,11 @@ fn shared_libraries(program: &Path) -> Result<BTreeSet<PathBuf>> {
     for line in text.lines() {
         // `libc.so.6 => /lib/x86_64-linux-gnu/libc.so.6 (0x...)`, or the linker: `/lib64/ld-linux-x86-64.so.2 (0x...)`.
         if line.contains("not found") {
-            bail!("{} needs a library that is not there: {}", program.display(), line.trim());
+            bail!(
+                "{} needs a library that is not there: {}",
+                program.display(),
+                line.trim()
+            );
         }
         let path = line.split_whitespace().find(|word| word.starts_with('/'));
         libraries.extend(path.map(PathBuf::from));

@@ -24,7 +24,10 @@ impl Layer {
     pub(crate) fn open(folder: PathBuf) -> Result<Self> {
         let file = folder.join(DIGEST);
         let digest = fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))?;
-        Ok(Self { folder, digest: digest.trim().to_owned() })
+        Ok(Self {
+            folder,
+            digest: digest.trim().to_owned(),
+        })
     }
 
     /// The SHA-256 of the archive, in hexadecimal. As layers are not compressed it is also the layer's `diff_id`.
@@ -47,7 +50,13 @@ pub(crate) fn seal(artefact: &Path, root: &Path) -> Result<()> {
     Task::new("tar")
         .arg("-C")
         .arg(root)
-        .args(["--sort=name", "--mtime=@0", "--numeric-owner", "--format=gnu", "-cf"])
+        .args([
+            "--sort=name",
+            "--mtime=@0",
+            "--numeric-owner",
+            "--format=gnu",
+            "-cf",
+        ])
         .arg(&archive)
         .arg(".")
         .text()?;

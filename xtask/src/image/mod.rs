@@ -45,7 +45,11 @@ impl Blob {
 
 impl Image {
     fn configuration(&self) -> Blob {
-        let diff_ids: Vec<String> = self.layers.iter().map(|layer| format!("sha256:{}", layer.digest())).collect();
+        let diff_ids: Vec<String> = self
+            .layers
+            .iter()
+            .map(|layer| format!("sha256:{}", layer.digest()))
+            .collect();
         Blob::new(&json!({
             "architecture": "amd64",
             "os": "linux",
@@ -94,12 +98,17 @@ impl Image {
             fs::write(blobs.join(&blob.digest), &blob.bytes)?;
         }
         fs::write(folder.join("index.json"), index.to_string())?;
-        fs::write(folder.join("oci-layout"), json!({"imageLayoutVersion": "1.0.0"}).to_string())?;
+        fs::write(
+            folder.join("oci-layout"),
+            json!({"imageLayoutVersion": "1.0.0"}).to_string(),
+        )?;
         Ok(())
     }
 }
 
 /// A key over images, for what is made from them.
 pub(crate) fn key_of(recipe: &str, images: &[Image]) -> Key {
-    images.iter().fold(Key::new(recipe), |key, image| key.with("image", image.identity()))
+    images
+        .iter()
+        .fold(Key::new(recipe), |key, image| key.with("image", image.identity()))
 }
