@@ -1,1 +1,6 @@
+//! Runs distributed training jobs on Kubernetes: one pure function, [`plan::plan`], decides; everything else carries.
 
+pub mod api;
+pub mod k8s;
+pub mod plan;
+pub mod schema;

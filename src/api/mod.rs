@@ -1,0 +1,17 @@
+//! Wire types of the kinds that this program owns or writes, and every name and constant of the wire.
+//!
+//! Knows no decisions and no client. Pod templates and environment entries are carried as JSON ([`Raw`]), so that
+//! what is not read here is not lost.
+
+pub mod jobset;
+pub mod names;
+mod object;
+pub mod raw;
+mod rules;
+pub mod runtime;
+pub mod trainjob;
+
+pub use jobset::{JobSet, JobSetStatus};
+pub use raw::Raw;
+pub use runtime::{ClusterTrainingRuntime, TrainingRuntime, TrainingRuntimeSpec};
+pub use trainjob::{TrainJob, TrainJobSpec, TrainJobStatus};

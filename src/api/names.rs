@@ -1,0 +1,130 @@
+//! Every name, key, port and path of the wire, once.
+//!
+//! Source of the rules: Kubeflow Trainer v2.3 (`trainer.kubeflow.org/v1alpha1`) and JobSet v1alpha2.
+
+/// API group of the kinds that this program owns.
+pub const GROUP: &str = "trainer.kubeflow.org";
+/// Served and stored version of [`GROUP`].
+pub const VERSION: &str = "v1alpha1";
+/// `apiVersion` of the kinds that this program owns.
+pub const API_VERSION: &str = "trainer.kubeflow.org/v1alpha1";
+
+/// Kind of a training job.
+pub const TRAIN_JOB: &str = "TrainJob";
+/// Kind of a namespaced runtime.
+pub const TRAINING_RUNTIME: &str = "TrainingRuntime";
+/// Kind of a cluster-wide runtime.
+pub const CLUSTER_TRAINING_RUNTIME: &str = "ClusterTrainingRuntime";
+
+/// `apiVersion` of the JobSet that a TrainJob becomes.
+pub const JOBSET_API_VERSION: &str = "jobset.x-k8s.io/v1alpha2";
+/// API group of JobSet.
+pub const JOBSET_GROUP: &str = "jobset.x-k8s.io";
+/// Version of JobSet that is written and read.
+pub const JOBSET_VERSION: &str = "v1alpha2";
+/// Kind of a JobSet.
+pub const JOBSET: &str = "JobSet";
+
+/// Field manager of every object that is rendered.
+pub const FIELD_MANAGER: &str = "trainer";
+/// Value of `spec.managedBy` that means "this controller"; the default.
+pub const MANAGED_BY_US: &str = "trainer.kubeflow.org/trainjob-controller";
+/// Value of `spec.managedBy` that means "a MultiKueue worker cluster".
+pub const MANAGED_BY_MULTIKUEUE: &str = "kueue.x-k8s.io/multikueue";
+/// Finalizer of older releases; it is only ever removed.
+pub const OLD_FINALIZER: &str = "trainer.kubeflow.org/resource-in-use";
+/// `source.component` of the Events that are written.
+pub const EVENT_SOURCE: &str = "trainer-trainjob-controller";
+/// Namespace of the controller where the service-account file does not tell.
+pub const DEFAULT_SYSTEM_NAMESPACE: &str = "kubeflow-system";
+
+/// Label on a runtime's Job template that says which section of a TrainJob overrides it.
+pub const ANCESTOR_LABEL: &str = "trainer.kubeflow.org/trainjob-ancestor-step";
+/// Label of a runtime object that names its framework; read by the SDK.
+pub const FRAMEWORK_LABEL: &str = "trainer.kubeflow.org/framework";
+/// Label of a runtime object that tells how far it is supported.
+pub const SUPPORT_LABEL: &str = "trainer.kubeflow.org/support";
+/// Value of [`SUPPORT_LABEL`] for a runtime that will go away.
+pub const SUPPORT_DEPRECATED: &str = "deprecated";
+/// Label of a runtime object that switches admission checks of that runtime off when `disabled`.
+pub const WEBHOOK_VALIDATION_LABEL: &str = "trainer.kubeflow.org/webhook-validation";
+/// Label of the runtimes that the chart's installer owns.
+pub const MANAGED_BY_LABEL: &str = "trainer.kubeflow.org/managed-by";
+/// Value of [`MANAGED_BY_LABEL`].
+pub const RUNTIMES_INSTALLER: &str = "runtimes-installer";
+/// Page that deprecation warnings point to.
+pub const DEPRECATION_POLICY_URL: &str =
+    "https://trainer.kubeflow.org/en/latest/operator-guides/runtime.html#runtime-deprecation-policy";
+/// Label by which Kueue takes a job into a queue.
+pub const KUEUE_QUEUE_LABEL: &str = "kueue.x-k8s.io/queue-name";
+
+/// Replicated job and container of the training nodes.
+pub const NODE: &str = "node";
+/// Replicated job of an MPI launcher.
+pub const LAUNCHER: &str = "launcher";
+/// Replicated job, container and ancestor value of the dataset initializer.
+pub const DATASET_INITIALIZER: &str = "dataset-initializer";
+/// Replicated job, container and ancestor value of the model initializer.
+pub const MODEL_INITIALIZER: &str = "model-initializer";
+/// Ancestor value of the training nodes.
+pub const TRAINER: &str = "trainer";
+/// Volume that initializers and trainers share.
+pub const INITIALIZER_VOLUME: &str = "initializer";
+/// Environment variable that tells an initializer what to fetch.
+pub const STORAGE_URI: &str = "STORAGE_URI";
+/// Scheme of a `storageUri` that is served from the data cache and mounts nothing.
+pub const CACHE_SCHEME: &str = "cache";
+
+/// Port of rank 0 at which the nodes meet; TCP.
+pub const TRAINER_PORT: u16 = 29500;
+/// Field of a pod that holds its rank within its Job.
+pub const RANK_FIELD_PATH: &str = "metadata.annotations['batch.kubernetes.io/job-completion-index']";
+
+/// Suffix of the ConfigMap that keeps the runtime as it was at the first build.
+pub const SNAPSHOT_SUFFIX: &str = "-runtime-snapshot";
+/// Key of the snapshot ConfigMap.
+pub const SNAPSHOT_KEY: &str = "runtime";
+
+/// ConfigMap in the controller's namespace that tells clients the version.
+pub const PUBLIC_CONFIG_MAP: &str = "kubeflow-trainer-public";
+/// Key of [`PUBLIC_CONFIG_MAP`].
+pub const PUBLIC_VERSION_KEY: &str = "kubeflow_trainer_version";
+
+/// Torch: number of nodes.
+pub const PET_NNODES: &str = "PET_NNODES";
+/// Torch: processes on each node.
+pub const PET_NPROC_PER_NODE: &str = "PET_NPROC_PER_NODE";
+/// Torch: rank of this node.
+pub const PET_NODE_RANK: &str = "PET_NODE_RANK";
+/// Torch: host name of node 0.
+pub const PET_MASTER_ADDR: &str = "PET_MASTER_ADDR";
+/// Torch: port of node 0.
+pub const PET_MASTER_PORT: &str = "PET_MASTER_PORT";
+
+/// Condition types, reasons and messages of a TrainJob; no others are ever written on a job that has a JobSet.
+pub mod condition {
+    /// Type: the job holds no pods on purpose.
+    pub const SUSPENDED: &str = "Suspended";
+    /// Type: the job ended well.
+    pub const COMPLETE: &str = "Complete";
+    /// Type: the job ended badly.
+    pub const FAILED: &str = "Failed";
+    /// Type: the job's objects could not be made; only there while no JobSet exists.
+    pub const STALLED: &str = "Stalled";
+    /// Reason of `Suspended` True.
+    pub const REASON_SUSPENDED: &str = "Suspended";
+    /// Reason of `Suspended` False.
+    pub const REASON_RESUMED: &str = "Resumed";
+    /// Reason of `Failed` when `activeDeadlineSeconds` have passed.
+    pub const REASON_DEADLINE: &str = "DeadlineExceeded";
+    /// Reason of `Failed` when the kind in `runtimeRef` is not known.
+    pub const REASON_RUNTIME_NOT_SUPPORTED: &str = "TrainingRuntimeNotSupported";
+    /// Reason of `Stalled`, and of the Warning event about it.
+    pub const REASON_RESOURCES: &str = "TrainJobResourcesCreationFailed";
+    /// Message of `Suspended` True.
+    pub const MESSAGE_SUSPENDED: &str = "TrainJob is suspended";
+    /// Message of `Suspended` False.
+    pub const MESSAGE_RESUMED: &str = "TrainJob is resumed";
+    /// Message of `Failed` by deadline.
+    pub const MESSAGE_DEADLINE: &str = "TrainJob exceeded its active deadline";
+}

@@ -1,0 +1,7 @@
+//! What Kubernetes' apimachinery has and Rust lacks. Knows nothing of training jobs.
+
+pub mod json;
+pub mod path;
+pub mod quantity;
+pub mod strategic;
+pub mod upsert;

@@ -1,0 +1,45 @@
+//! What every JobSet gets: its name, its owner, and whether it is suspended.
+
+use serde_json::{Map, Value, json};
+
+use super::draft::Draft;
+use super::owner;
+use crate::api::names;
+use crate::k8s::json as k8s_json;
+
+/// Completes the JobSet.
+pub(super) fn complete(draft: &mut Draft<'_>) {
+    let job = draft.job;
+    let Value::Object(draft_jobset) = std::mem::take(&mut draft.jobset) else {
+        return;
+    };
+    let mut jobset = Map::from_iter([
+        ("apiVersion".to_owned(), json!(names::JOBSET_API_VERSION)),
+        ("kind".to_owned(), json!(names::JOBSET)),
+        (
+            "metadata".to_owned(),
+            json!({"name": job.metadata.name, "namespace": job.metadata.namespace}),
+        ),
+    ]);
+    for (key, value) in draft_jobset {
+        match (jobset.get_mut(&key), value) {
+            (Some(Value::Object(old)), Value::Object(new)) => old.extend(new),
+            (_, value) => {
+                jobset.insert(key, value);
+            }
+        }
+    }
+    let mut jobset = Value::Object(jobset);
+    let metadata = k8s_json::object_mut(&mut jobset, &["metadata"]);
+    metadata.insert("ownerReferences".to_owned(), json!([owner::reference(job)]));
+
+    let spec = k8s_json::object_mut(&mut jobset, &["spec"]);
+    if spec.get("replicatedJobs").is_some_and(k8s_json::is_empty) {
+        spec.shift_remove("replicatedJobs");
+    }
+    match job.spec.suspend {
+        Some(suspend) => spec.insert("suspend".to_owned(), json!(suspend)),
+        None => spec.shift_remove("suspend"),
+    };
+    draft.jobset = jobset;
+}

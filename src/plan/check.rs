@@ -1,0 +1,284 @@
+//! What a job may not ask for, given its runtime. Everything is looked at before anything is said.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::draft::{Draft, PodSet, Role};
+use super::frameworks::Framework;
+use super::owner;
+use super::problem::{Problem, Problems, Reason};
+use super::resolve::RUNTIME_REF;
+use super::runtime_rules;
+use crate::api::trainjob::InitializerSource;
+use crate::api::{JobSet, TrainJob, names};
+use crate::k8s::json as k8s_json;
+
+/// Longest name of a pod, a host name.
+const LONGEST_NAME: usize = 63;
+/// What a Job appends to a pod's name: a hyphen and five characters.
+const POD_SUFFIX: usize = 6;
+
+/// Checks the job against the runtime as it is, before any patch.
+pub(super) fn before_patches(draft: &Draft<'_>, framework: &dyn Framework, problems: &mut Problems) {
+    runtime(draft, problems);
+    numbers(draft, problems);
+    initializers(draft, problems);
+    reserved_env(draft, framework, problems);
+    trainer_exists(draft, framework, problems);
+}
+
+/// A label that switches the admission of a runtime off does not make a broken one usable.
+fn runtime(draft: &Draft<'_>, problems: &mut Problems) {
+    problems.extend(
+        runtime_rules::check(draft.runtime)
+            .into_iter()
+            .map(|(field, message)| {
+                Problem::invalid(
+                    RUNTIME_REF,
+                    format!(
+                        "{} {:?} cannot be used: {field}: {message}",
+                        draft.runtime.kind.name(),
+                        draft.runtime.name()
+                    ),
+                )
+            }),
+    );
+}
+
+fn numbers(draft: &Draft<'_>, problems: &mut Problems) {
+    let Some(trainer) = &draft.job.spec.trainer else {
+        return;
+    };
+    if let Some(nodes) = trainer.num_nodes.filter(|n| *n < 0) {
+        let message = format!("{nodes} is no number of nodes; use 0 or more");
+        problems.push(Problem::invalid("spec.trainer.numNodes", message));
+    }
+    if let Some(processes) = trainer.num_proc_per_node.filter(|n| *n < 1) {
+        let message = format!("{processes} is no number of processes; use 1 or more");
+        problems.push(Problem::invalid("spec.trainer.numProcPerNode", message));
+    }
+}
+
+fn initializers(draft: &Draft<'_>, problems: &mut Problems) {
+    let Some(section) = &draft.job.spec.initializer else {
+        return;
+    };
+    let parts = [
+        ("dataset", names::DATASET_INITIALIZER, &section.dataset),
+        ("model", names::MODEL_INITIALIZER, &section.model),
+    ];
+    for (part, name, source) in parts {
+        let Some(source) = source else { continue };
+        if let Some(lacks) = initializer_lacks(draft, name, source) {
+            let message = format!("the job sets spec.initializer.{part}, but the runtime {lacks}");
+            problems.push(Problem::invalid(RUNTIME_REF, message));
+        }
+        let env = source.env.as_deref().unwrap_or_default();
+        let clash = env
+            .iter()
+            .any(|e| k8s_json::name(e.value()) == Some(names::STORAGE_URI));
+        if clash && source.storage_uri.is_some() {
+            let message = format!(
+                "{} is set here and by spec.initializer.{part}.storageUri; keep one of the two",
+                names::STORAGE_URI
+            );
+            problems.push(Problem::invalid(
+                format!("spec.initializer.{part}.env").as_str(),
+                message,
+            ));
+        }
+    }
+}
+
+/// Tells what the runtime lacks for an initializer section to have an effect.
+fn initializer_lacks(draft: &Draft<'_>, name: &str, source: &InitializerSource) -> Option<String> {
+    let Some(set) = draft.sets.iter().find(|set| set.name == name) else {
+        return Some(format!("has no replicated job {name:?}"));
+    };
+    let spec = draft.pod_spec(set.index).unwrap_or(&Value::Null);
+    let found: Vec<&Value> = ["containers", "initContainers"]
+        .into_iter()
+        .filter_map(|list| k8s_json::named(k8s_json::list(spec, &[list]), name))
+        .collect();
+    if found.is_empty() {
+        return Some(format!(
+            "has no container {name:?} in its replicated job {name:?}"
+        ));
+    }
+    // What comes from the data cache is not written to a volume.
+    let scheme = source
+        .storage_uri
+        .as_deref()
+        .and_then(|uri| uri.split_once("://"))
+        .map(|(scheme, _)| scheme);
+    if scheme == Some(names::CACHE_SCHEME) {
+        return None;
+    }
+    let mounts = |c: &&Value| {
+        k8s_json::named(k8s_json::list(c, &["volumeMounts"]), names::INITIALIZER_VOLUME).is_some()
+    };
+    (!found.iter().any(mounts)).then(|| {
+        format!(
+            "mounts no volume {:?} in container {name:?}",
+            names::INITIALIZER_VOLUME
+        )
+    })
+}
+
+fn reserved_env(draft: &Draft<'_>, framework: &dyn Framework, problems: &mut Problems) {
+    let env = draft
+        .job
+        .spec
+        .trainer
+        .as_ref()
+        .and_then(|t| t.env.as_deref())
+        .unwrap_or_default();
+    let set: BTreeSet<&str> = env
+        .iter()
+        .filter_map(|entry| k8s_json::name(entry.value()))
+        .filter(|name| framework.reserved_env().contains(name))
+        .collect();
+    if !set.is_empty() {
+        let set = set.into_iter().collect::<Vec<_>>().join(", ");
+        let message = format!(
+            "{set}: set by the framework {}; remove from the job",
+            framework.name()
+        );
+        problems.push(Problem::invalid("spec.trainer.env", message));
+    }
+}
+
+/// A framework without a container to set up would start pods that never find each other.
+fn trainer_exists(draft: &Draft<'_>, framework: &dyn Framework, problems: &mut Problems) {
+    if !framework.needs_trainer() || draft.sets.is_empty() {
+        return;
+    }
+    let lacks = match draft.trainer() {
+        None => format!(
+            "no replicated job labelled {}={}",
+            names::ANCESTOR_LABEL,
+            names::TRAINER
+        ),
+        // A trainer job without its container is told of by the rules of the runtime.
+        Some(_) => return,
+    };
+    let message = format!(
+        "the runtime's mlPolicy.{} has {lacks} to work on; label one",
+        framework.name()
+    );
+    problems.push(Problem::invalid(RUNTIME_REF, message));
+}
+
+/// A JobSet of the job's name that belongs to something else is left alone.
+pub(super) fn jobset_is_ours(job: &TrainJob, jobset: &JobSet, problems: &mut Problems) {
+    // A job without a UID is only in a file; whose JobSet stands beside it there cannot be told.
+    if job.metadata.uid.is_some() && !owner::owns(job, &jobset.metadata) {
+        let message = "a JobSet of this name exists and belongs to another object; waiting until it is gone, \
+                       or use another name";
+        problems.push(Problem::new(Reason::Foreign, "metadata.name", message));
+    }
+}
+
+/// Refuses names that would make pods with names that no pod can have. Looks at the counts that the job really gets.
+pub(super) fn names_fit(draft: &Draft<'_>, problems: &mut Problems) {
+    let length = draft.job_name().len();
+    let Some((limit, set)) = draft
+        .sets
+        .iter()
+        .map(|set| (longest_job_name(draft, set), set))
+        .min_by_key(|l| l.0)
+    else {
+        return;
+    };
+    if length > limit {
+        let message = format!(
+            "{:?} has {length} characters, and the pods of replicated job {:?} ({} x {}) leave room for {limit}: \
+             a pod's name may have {LONGEST_NAME}; use a shorter name",
+            draft.job_name(),
+            set.name,
+            set.replicas,
+            set.count,
+        );
+        problems.push(Problem::invalid("metadata.name", message));
+    }
+}
+
+fn longest_job_name(draft: &Draft<'_>, set: &PodSet) -> usize {
+    let digits = |count: i64| count.saturating_sub(1).max(0).to_string().len();
+    let mode = draft
+        .replicated_jobs()
+        .get(set.index)
+        .and_then(|rjob| k8s_json::text(rjob, &["template", "spec", "completionMode"]));
+    let used = if mode == Some("NonIndexed") {
+        // Only the Job's name counts: <job>-<replicated job>-<replica>.
+        set.name.len() + digits(set.replicas) + 2
+    } else {
+        set.name.len() + digits(set.replicas) + digits(set.count.max(1)) + 3 + POD_SUFFIX
+    };
+    LONGEST_NAME.saturating_sub(used)
+}
+
+/// Lists what the author should know although the job runs.
+pub(super) fn warn(draft: &mut Draft<'_>, framework: &dyn Framework) {
+    if draft.runtime.deprecated() {
+        let (kind, name) = (draft.runtime.kind.name(), draft.runtime.name());
+        draft.warnings.push(format!(
+            "{kind} {name:?} is deprecated; see {}",
+            names::DEPRECATION_POLICY_URL
+        ));
+    }
+    if draft.sets.is_empty() {
+        draft
+            .warnings
+            .push("the runtime has no replicated jobs: nothing will run".to_owned());
+    }
+    let Some(trainer) = &draft.job.spec.trainer else {
+        return;
+    };
+    if trainer.num_nodes == Some(0) {
+        draft
+            .warnings
+            .push("spec.trainer.numNodes is 0: no training pod will run".to_owned());
+    }
+    let trains = draft.sets.iter().any(|set| set.role == Role::Trainer);
+    let no_trainer = format!(
+        "the runtime labels no job {}={}",
+        names::ANCESTOR_LABEL,
+        names::TRAINER
+    );
+    let set = [
+        ("image", trainer.image.is_some(), !trains, no_trainer.as_str()),
+        ("command", trainer.command.is_some(), !trains, &no_trainer),
+        ("args", trainer.args.is_some(), !trains, &no_trainer),
+        (
+            "env",
+            trainer.env.as_ref().is_some_and(|e| !e.is_empty()),
+            !trains,
+            &no_trainer,
+        ),
+        ("numNodes", trainer.num_nodes.is_some(), !trains, &no_trainer),
+        (
+            "resourcesPerNode",
+            trainer.resources_per_node.is_some(),
+            !trains,
+            &no_trainer,
+        ),
+        (
+            "resourcesPerNode",
+            trainer.resources_per_node.is_some(),
+            trains && draft.runtime.spec.ml_policy.is_none(),
+            "the runtime has no mlPolicy",
+        ),
+        (
+            "numProcPerNode",
+            trainer.num_proc_per_node.is_some(),
+            !framework.takes_processes(),
+            "the runtime's framework starts one process on each node",
+        ),
+    ];
+    let ignored = set.into_iter().filter(|(_, set, ignored, _)| *set && *ignored);
+    draft
+        .warnings
+        .extend(ignored.map(|(field, _, _, why)| format!("spec.trainer.{field} has no effect: {why}")));
+}

@@ -1,0 +1,225 @@
+//! The JobSet in the making: one copy of the pods, and for each replicated job what the stages must know of it.
+
+use serde_json::{Map, Value, json};
+
+use super::Runtime;
+use super::trace::{Stage, Trace};
+use crate::api::{TrainJob, names};
+use crate::k8s::json as k8s_json;
+
+/// Path of a Pod's spec within a replicated job.
+const POD_SPEC: [&str; 4] = ["template", "spec", "template", "spec"];
+
+/// Which section of the TrainJob a replicated job answers to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Role {
+    Trainer,
+    DatasetInitializer,
+    ModelInitializer,
+    /// No section, or a label value that means nothing here.
+    Other,
+}
+
+impl Role {
+    fn of(replicated_job: &Value) -> Self {
+        let label = ["template", "metadata", "labels", names::ANCESTOR_LABEL];
+        match k8s_json::text(replicated_job, &label) {
+            Some(names::TRAINER) => Self::Trainer,
+            Some(names::DATASET_INITIALIZER) => Self::DatasetInitializer,
+            Some(names::MODEL_INITIALIZER) => Self::ModelInitializer,
+            _ => Self::Other,
+        }
+    }
+
+    /// Gives the container that the section overrides.
+    pub(super) fn container(self) -> Option<&'static str> {
+        match self {
+            Self::Trainer => Some(names::NODE),
+            Self::DatasetInitializer => Some(names::DATASET_INITIALIZER),
+            Self::ModelInitializer => Some(names::MODEL_INITIALIZER),
+            Self::Other => None,
+        }
+    }
+}
+
+/// One replicated job: an index into the draft, and facts.
+#[derive(Clone, Debug)]
+pub(super) struct PodSet {
+    pub(super) index: usize,
+    pub(super) name: String,
+    pub(super) role: Role,
+    /// Pods of each of its Jobs.
+    pub(super) count: i64,
+    /// Number of Jobs.
+    pub(super) replicas: i64,
+}
+
+/// The working state that the stages pass on.
+pub(super) struct Draft<'a> {
+    pub(super) job: &'a TrainJob,
+    pub(super) runtime: &'a Runtime,
+    /// `metadata` (labels and annotations) and `spec`.
+    pub(super) jobset: Value,
+    pub(super) sets: Vec<PodSet>,
+    pub(super) warnings: Vec<String>,
+    traced: bool,
+    trace: Trace,
+    reasons: Vec<(String, String)>,
+}
+
+impl<'a> Draft<'a> {
+    /// Starts from the runtime's template.
+    pub(super) fn new(job: &'a TrainJob, runtime: &'a Runtime, traced: bool) -> Self {
+        let template = runtime.spec.template.as_ref().map_or(&Value::Null, |t| t.value());
+        let mut jobset = json!({});
+        for kind in ["labels", "annotations"] {
+            if let Some(Value::Object(map)) = k8s_json::at(template, &["metadata", kind]) {
+                k8s_json::object_mut(&mut jobset, &["metadata"]).insert(kind.to_owned(), map.clone().into());
+            }
+        }
+        let spec = template.get("spec").filter(|s| s.is_object()).cloned();
+        k8s_json::object_mut(&mut jobset, &[]).insert("spec".to_owned(), spec.unwrap_or_else(|| json!({})));
+
+        let mut draft = Self {
+            job,
+            runtime,
+            jobset,
+            sets: Vec::new(),
+            warnings: Vec::new(),
+            traced,
+            trace: Trace::default(),
+            reasons: Vec::new(),
+        };
+        if traced {
+            let stage = Stage::Runtime {
+                runtime: format!("{} {}", runtime.kind.name(), runtime.name()),
+            };
+            draft.trace.record(&stage, &Value::Null, &draft.jobset, &[]);
+        }
+        draft.survey();
+        draft
+    }
+
+    /// Looks at the replicated jobs anew, after their list has changed.
+    pub(super) fn survey(&mut self) {
+        let whole = |value: Option<&Value>, default: i64| value.and_then(Value::as_i64).unwrap_or(default);
+        self.sets = self
+            .replicated_jobs()
+            .iter()
+            .enumerate()
+            .map(|(index, rjob)| PodSet {
+                index,
+                name: k8s_json::name(rjob).unwrap_or_default().to_owned(),
+                role: Role::of(rjob),
+                count: whole(k8s_json::at(rjob, &["template", "spec", "parallelism"]), 1).max(1),
+                replicas: whole(rjob.get("replicas"), 1),
+            })
+            .collect();
+    }
+
+    /// Runs one stage and notes what it changed.
+    pub(super) fn stage<T>(&mut self, stage: &Stage, run: impl FnOnce(&mut Self) -> T) -> T {
+        if !self.traced {
+            return run(self);
+        }
+        let before = self.jobset.clone();
+        let result = run(self);
+        let reasons = std::mem::take(&mut self.reasons);
+        self.trace.record(stage, &before, &self.jobset, &reasons);
+        result
+    }
+
+    /// Tells what led to a value that the running stage sets; `path` is the end of its path in the JobSet.
+    pub(super) fn because(&mut self, path: impl Into<String>, why: impl FnOnce() -> String) {
+        if self.traced {
+            self.reasons.push((path.into(), why()));
+        }
+    }
+
+    /// Ends the work.
+    pub(super) fn finish(self) -> (Value, Vec<String>, Trace) {
+        (self.jobset, self.warnings, self.trace)
+    }
+
+    pub(super) fn replicated_jobs(&self) -> &[Value] {
+        k8s_json::list(&self.jobset, &["spec", "replicatedJobs"])
+    }
+
+    pub(super) fn replicated_job_mut(&mut self, index: usize) -> Option<&mut Value> {
+        self.jobset
+            .get_mut("spec")?
+            .get_mut("replicatedJobs")?
+            .get_mut(index)
+    }
+
+    /// Finds the first replicated job that trains.
+    pub(super) fn trainer(&self) -> Option<&PodSet> {
+        self.sets.iter().find(|set| set.role == Role::Trainer)
+    }
+
+    /// Lists the indexes of the replicated jobs with a role.
+    pub(super) fn indexes(&self, role: Role) -> Vec<usize> {
+        self.sets
+            .iter()
+            .filter(|set| set.role == role)
+            .map(|set| set.index)
+            .collect()
+    }
+
+    /// Gives the spec of the pods of a replicated job.
+    pub(super) fn pod_spec(&self, index: usize) -> Option<&Value> {
+        k8s_json::at(self.replicated_jobs().get(index)?, &POD_SPEC)
+    }
+
+    /// Finds a container of a replicated job.
+    pub(super) fn container(&self, index: usize, name: &str) -> Option<&Value> {
+        k8s_json::named(k8s_json::list(self.pod_spec(index)?, &["containers"]), name)
+    }
+
+    /// Finds a container, or else an init container, of a replicated job and hands it out to be changed.
+    pub(super) fn any_container_mut(&mut self, index: usize, name: &str) -> Option<&mut Map<String, Value>> {
+        let list = if self.container(index, name).is_some() {
+            "containers"
+        } else {
+            "initContainers"
+        };
+        self.container_in(index, list, name)
+    }
+
+    /// Finds a container of a replicated job and hands it out to be changed.
+    pub(super) fn container_mut(&mut self, index: usize, name: &str) -> Option<&mut Map<String, Value>> {
+        self.container_in(index, "containers", name)
+    }
+
+    fn container_in(&mut self, index: usize, list: &str, name: &str) -> Option<&mut Map<String, Value>> {
+        let pod_spec = POD_SPEC
+            .iter()
+            .try_fold(self.replicated_job_mut(index)?, |v, step| v.get_mut(*step))?;
+        let items = pod_spec.get_mut(list)?.as_array_mut()?;
+        items
+            .iter_mut()
+            .find(|c| k8s_json::name(c) == Some(name))?
+            .as_object_mut()
+    }
+
+    /// Gives the DNS name of a pod, as JobSet makes it.
+    pub(super) fn host(&self, set: &PodSet, replica: i64, pod: i64) -> String {
+        format!(
+            "{}-{}-{replica}-{pod}.{}",
+            self.job_name(),
+            set.name,
+            self.subdomain()
+        )
+    }
+
+    /// Gives the subdomain of the pods' names.
+    pub(super) fn subdomain(&self) -> &str {
+        k8s_json::text(&self.jobset, &["spec", "network", "subdomain"])
+            .filter(|s| !s.is_empty())
+            .unwrap_or(self.job_name())
+    }
+
+    pub(super) fn job_name(&self) -> &'a str {
+        self.job.metadata.name.as_deref().unwrap_or_default()
+    }
+}

@@ -1,0 +1,222 @@
+//! PyTorch: what torchrun reads from its environment to form one world out of the nodes.
+//!
+//! Source of the names: torchrun takes each of its options from `PET_<OPTION>`. The nodes meet at node 0.
+
+use serde_json::{Value, json};
+
+use super::Framework;
+use crate::api::names;
+use crate::k8s::json::list_mut;
+use crate::k8s::{json as k8s_json, upsert};
+use crate::plan::accelerators::{self, Devices};
+use crate::plan::draft::{Draft, PodSet};
+use crate::plan::problem::{Problem, Problems, Reason};
+use crate::plan::resolve::RUNTIME_REF;
+use crate::plan::{sections, suggest};
+
+/// PyTorch with torchrun.
+pub(super) struct Torch;
+
+/// Processes of torchrun on a node, with what they were worked out from.
+struct Processes {
+    text: String,
+    why: &'static str,
+    /// Whether one process is only a guess for want of resources.
+    guessed: bool,
+}
+
+impl Framework for Torch {
+    fn name(&self) -> &'static str {
+        "torch"
+    }
+
+    fn reserved_env(&self) -> &'static [&'static str] {
+        &[
+            names::PET_MASTER_ADDR,
+            names::PET_MASTER_PORT,
+            names::PET_NNODES,
+            names::PET_NODE_RANK,
+            names::PET_NPROC_PER_NODE,
+        ]
+    }
+
+    fn takes_processes(&self) -> bool {
+        true
+    }
+
+    fn check(&self, draft: &Draft<'_>, problems: &mut Problems) {
+        let command = draft
+            .job
+            .spec
+            .trainer
+            .as_ref()
+            .and_then(|t| t.command.as_deref())
+            .unwrap_or_default();
+        if command == ["tune", "run"] {
+            let message = "torchtune (command \"tune run\") is not supported yet by this release; \
+                           call torchrun, or leave the command to the runtime";
+            problems.push(Problem::new(
+                Reason::NotSupportedYet,
+                "spec.trainer.command",
+                message,
+            ));
+        }
+        for (job, container) in injection_targets(draft) {
+            match draft.sets.iter().find(|set| set.name == job) {
+                None => {
+                    let known = draft.sets.iter().map(|set| set.name.as_str());
+                    let message = format!(
+                        "the runtime's mlPolicy.torch.envInjection names job {job:?}, which it does not have{}",
+                        suggest::closest(job, known)
+                    );
+                    problems.push(Problem::invalid(RUNTIME_REF, message));
+                }
+                Some(set) if !has_container(draft, set, container) => {
+                    let known = container_names(draft, set);
+                    let message = format!(
+                        "the runtime's mlPolicy.torch.envInjection names container {container:?}, which job {job:?} \
+                         does not have{}",
+                        suggest::closest(container, known)
+                    );
+                    problems.push(Problem::invalid(RUNTIME_REF, message));
+                }
+                Some(_) => {}
+            }
+        }
+    }
+
+    fn inject(&self, draft: &mut Draft<'_>) {
+        // torchrun's variables come after the job's own.
+        sections::trainer_env(draft);
+        let Some(trainer) = draft.trainer().cloned() else {
+            return;
+        };
+        let processes = processes(draft, &trainer);
+        if processes.guessed {
+            let what = "neither spec.trainer.numProcPerNode nor any CPU or accelerator is given: \
+                        each node runs 1 process; set one of them to use more";
+            draft.warnings.push(what.to_owned());
+        }
+        let env = environment(draft, &trainer, &processes);
+        explain(draft, &processes);
+        if let Some(container) = draft.container_mut(trainer.index, names::NODE) {
+            put_env(container, &env);
+            let port = json!({"containerPort": names::TRAINER_PORT});
+            upsert::port(list_mut(container, "ports"), port);
+        }
+        let targets: Vec<(usize, String)> = injection_targets(draft)
+            .filter_map(|(job, container)| {
+                let set = draft.sets.iter().find(|set| set.name == job)?;
+                Some((set.index, container.to_owned()))
+            })
+            .collect();
+        for (index, container) in targets {
+            if let Some(container) = draft.any_container_mut(index, &container) {
+                put_env(container, &env);
+            }
+        }
+    }
+}
+
+fn put_env(container: &mut serde_json::Map<String, Value>, env: &[Value]) {
+    let list = list_mut(container, "env");
+    for entry in env {
+        upsert::by_key(list, "name", entry.clone());
+    }
+}
+
+/// Works the five variables out, in the order that clients know.
+fn environment(draft: &Draft<'_>, trainer: &PodSet, processes: &Processes) -> [Value; 5] {
+    let value = |name: &str, value: &str| json!({"name": name, "value": value});
+    [
+        value(names::PET_NNODES, &trainer.count.to_string()),
+        value(names::PET_NPROC_PER_NODE, &processes.text),
+        json!({"name": names::PET_NODE_RANK, "valueFrom": {"fieldRef": {"fieldPath": names::RANK_FIELD_PATH}}}),
+        value(names::PET_MASTER_ADDR, &draft.host(trainer, 0, 0)),
+        value(names::PET_MASTER_PORT, &names::TRAINER_PORT.to_string()),
+    ]
+}
+
+fn explain(draft: &mut Draft<'_>, processes: &Processes) {
+    let mut because = |name: &str, why: &str| draft.because(format!("env[{name}]"), || why.to_owned());
+    because(names::PET_NNODES, "number of pods of the job that trains");
+    because(names::PET_NPROC_PER_NODE, processes.why);
+    because(names::PET_NODE_RANK, "the pod's index within its Job");
+    because(
+        names::PET_MASTER_ADDR,
+        "DNS name of the first pod of the job that trains",
+    );
+    because(names::PET_MASTER_PORT, "the port at which the nodes meet");
+}
+
+/// Works out how many processes torchrun starts on a node, from the resources that the pods really get.
+fn processes(draft: &Draft<'_>, trainer: &PodSet) -> Processes {
+    let known = |text: String, why| Processes {
+        text,
+        why,
+        guessed: false,
+    };
+    if let Some(number) = draft.job.spec.trainer.as_ref().and_then(|t| t.num_proc_per_node) {
+        return known(number.to_string(), "spec.trainer.numProcPerNode");
+    }
+    let container = draft.container(trainer.index, names::NODE);
+    let resources = container.and_then(|c| c.get("resources")).unwrap_or(&Value::Null);
+    let auto = || "auto".to_owned();
+    match accelerators::devices(resources) {
+        Devices::Gpus(_) => known(
+            auto(),
+            "the container asks for GPUs: one process for each that torch sees",
+        ),
+        Devices::Mig => known(
+            auto(),
+            "the container asks for MIG slices: torch counts what it sees",
+        ),
+        Devices::Other(number) => known(number.to_string(), "one process for each accelerator asked for"),
+        Devices::Uncounted => known(
+            auto(),
+            "the container asks for devices that only the node can count",
+        ),
+        Devices::None => match accelerators::cpus(resources) {
+            Some(number) => known(
+                number.to_string(),
+                "one process for each CPU asked for, rounded up",
+            ),
+            None => Processes {
+                text: "1".to_owned(),
+                why: "no CPU or accelerator is asked for",
+                guessed: true,
+            },
+        },
+    }
+}
+
+/// Lists job and container of each further place for the variables.
+fn injection_targets<'d>(draft: &'d Draft<'_>) -> impl Iterator<Item = (&'d str, &'d str)> {
+    let torch = draft
+        .runtime
+        .spec
+        .ml_policy
+        .as_ref()
+        .and_then(|p| p.torch.as_ref());
+    let targets = torch
+        .and_then(|t| t.env_injection.as_ref())
+        .and_then(|i| i.targets.as_deref());
+    targets.unwrap_or_default().iter().flat_map(|target| {
+        target
+            .container_names
+            .iter()
+            .map(|container| (target.job_name.as_str(), container.as_str()))
+    })
+}
+
+fn container_names<'d>(draft: &'d Draft<'_>, set: &PodSet) -> impl Iterator<Item = &'d str> {
+    let spec = draft.pod_spec(set.index).unwrap_or(&Value::Null);
+    ["containers", "initContainers"]
+        .into_iter()
+        .flat_map(|list| k8s_json::list(spec, &[list]))
+        .filter_map(k8s_json::name)
+}
+
+fn has_container(draft: &Draft<'_>, set: &PodSet, name: &str) -> bool {
+    container_names(draft, set).any(|known| known == name)
+}

@@ -1,0 +1,113 @@
+//! What the decision is made from: the job, its runtime, and what is known of the cluster.
+
+use k8s_openapi::api::core::v1::ConfigMap;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+
+use crate::api::{
+    ClusterTrainingRuntime, JobSet, TrainJob, TrainingRuntime, TrainingRuntimeSpec, names,
+    trainjob::RuntimeRef,
+};
+
+/// All that [`super::plan`] looks at.
+#[derive(Clone, Copy, Debug)]
+pub struct Inputs<'a> {
+    /// The job to build.
+    pub job: &'a TrainJob,
+    /// The live runtime that the job names; `None` when it does not exist.
+    pub runtime: Option<&'a Runtime>,
+    /// Facts of the cluster.
+    pub observed: &'a Observed,
+}
+
+/// Facts of the cluster. The default means "nothing exists yet".
+#[derive(Clone, Debug, Default)]
+pub struct Observed {
+    /// The job's JobSet.
+    pub jobset: Option<JobSet>,
+    /// The ConfigMap of the job's runtime snapshot.
+    pub snapshot: Option<ConfigMap>,
+}
+
+/// The two kinds of runtime.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum RuntimeKind {
+    /// `TrainingRuntime`, looked up in the job's namespace.
+    Namespaced,
+    /// `ClusterTrainingRuntime`.
+    Cluster,
+}
+
+impl RuntimeKind {
+    /// Finds the kind that a reference names; `None` for kinds and groups that do not exist.
+    pub fn of(reference: &RuntimeRef) -> Option<Self> {
+        if reference.api_group() != names::GROUP {
+            return None;
+        }
+        Self::from_name(reference.kind())
+    }
+
+    /// Finds a kind by its name.
+    pub fn from_name(kind: &str) -> Option<Self> {
+        match kind {
+            names::TRAINING_RUNTIME => Some(Self::Namespaced),
+            names::CLUSTER_TRAINING_RUNTIME => Some(Self::Cluster),
+            _ => None,
+        }
+    }
+
+    /// Gives the kind as it is written.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Namespaced => names::TRAINING_RUNTIME,
+            Self::Cluster => names::CLUSTER_TRAINING_RUNTIME,
+        }
+    }
+}
+
+/// A runtime of either kind.
+#[derive(Clone, Debug)]
+pub struct Runtime {
+    /// Which of the two kinds it is.
+    pub kind: RuntimeKind,
+    /// Its metadata.
+    pub metadata: ObjectMeta,
+    /// Its template.
+    pub spec: TrainingRuntimeSpec,
+}
+
+impl Runtime {
+    /// Gives the name, empty where there is none.
+    pub fn name(&self) -> &str {
+        self.metadata.name.as_deref().unwrap_or_default()
+    }
+
+    /// Looks one of the runtime object's own labels up.
+    pub fn label(&self, key: &str) -> Option<&str> {
+        self.metadata.labels.as_ref()?.get(key).map(String::as_str)
+    }
+
+    /// Tells whether the runtime is labelled as deprecated.
+    pub fn deprecated(&self) -> bool {
+        self.label(names::SUPPORT_LABEL) == Some(names::SUPPORT_DEPRECATED)
+    }
+}
+
+impl From<TrainingRuntime> for Runtime {
+    fn from(runtime: TrainingRuntime) -> Self {
+        Self {
+            kind: RuntimeKind::Namespaced,
+            metadata: runtime.metadata,
+            spec: runtime.spec.unwrap_or_default(),
+        }
+    }
+}
+
+impl From<ClusterTrainingRuntime> for Runtime {
+    fn from(runtime: ClusterTrainingRuntime) -> Self {
+        Self {
+            kind: RuntimeKind::Cluster,
+            metadata: runtime.metadata,
+            spec: runtime.spec.unwrap_or_default(),
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! Which runtime a job is built from: the snapshot of its first build where there is one, else the live one.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::core::v1::ConfigMap;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use serde_json::{Value, json};
+
+use super::{Inputs, Problem, Reason, Runtime, RuntimeKind, owner};
+use crate::api::{ClusterTrainingRuntime, TrainJob, TrainingRuntime, names};
+
+/// Where the reference stands in a TrainJob.
+pub(super) const RUNTIME_REF: &str = "spec.runtimeRef";
+
+/// A runtime, and the snapshot that has to be made of it.
+pub(super) struct Resolved<'a> {
+    pub(super) runtime: Cow<'a, Runtime>,
+    pub(super) snapshot: Option<ConfigMap>,
+}
+
+/// Finds the runtime of a job.
+pub(super) fn resolve<'a>(inputs: &Inputs<'a>) -> Result<Resolved<'a>, Problem> {
+    let reference = &inputs.job.spec.runtime_ref;
+    let Some(kind) = RuntimeKind::of(reference) else {
+        let message = format!(
+            "{}/{} is not a kind of runtime; use {} or {} of group {}",
+            reference.api_group(),
+            reference.kind(),
+            names::CLUSTER_TRAINING_RUNTIME,
+            names::TRAINING_RUNTIME,
+            names::GROUP,
+        );
+        return Err(Problem::new(Reason::RuntimeNotSupported, RUNTIME_REF, message));
+    };
+    if let Some(snapshot) = &inputs.observed.snapshot {
+        let runtime = Cow::Owned(thaw(inputs.job, kind, snapshot)?);
+        return Ok(Resolved {
+            runtime,
+            snapshot: None,
+        });
+    }
+    let Some(runtime) = inputs.runtime else {
+        let place = match kind {
+            RuntimeKind::Cluster => String::new(),
+            RuntimeKind::Namespaced => format!(" in namespace {:?}", namespace(inputs.job)),
+        };
+        let message = format!(
+            "{} {:?} does not exist{place}; create it, or name one that exists",
+            kind.name(),
+            reference.name,
+        );
+        return Err(Problem::new(Reason::RuntimeNotFound, RUNTIME_REF, message));
+    };
+    let snapshot = freeze(inputs.job, runtime)?;
+    Ok(Resolved {
+        runtime: Cow::Borrowed(runtime),
+        snapshot: Some(snapshot),
+    })
+}
+
+fn namespace(job: &TrainJob) -> &str {
+    job.metadata.namespace.as_deref().unwrap_or_default()
+}
+
+/// Writes the snapshot of a runtime.
+fn freeze(job: &TrainJob, runtime: &Runtime) -> Result<ConfigMap, Problem> {
+    let trouble = |e: &dyn std::fmt::Display| {
+        Problem::new(
+            Reason::Snapshot,
+            RUNTIME_REF,
+            format!("the runtime cannot be written as a snapshot: {e}"),
+        )
+    };
+    let metadata = ObjectMeta {
+        managed_fields: None,
+        ..runtime.metadata.clone()
+    };
+    let object = json!({
+        "apiVersion": names::API_VERSION,
+        "kind": runtime.kind.name(),
+        "metadata": metadata,
+        "spec": runtime.spec,
+    });
+    let yaml = serde_saphyr::to_string(&object).map_err(|e| trouble(&e))?;
+    Ok(ConfigMap {
+        metadata: ObjectMeta {
+            name: job
+                .metadata
+                .name
+                .as_ref()
+                .map(|name| format!("{name}{}", names::SNAPSHOT_SUFFIX)),
+            namespace: job.metadata.namespace.clone(),
+            owner_references: Some(vec![owner::reference(job)]),
+            ..ObjectMeta::default()
+        },
+        data: Some(BTreeMap::from([(names::SNAPSHOT_KEY.to_owned(), yaml)])),
+        ..ConfigMap::default()
+    })
+}
+
+/// Reads a snapshot, after making sure that it is this job's and of the runtime that the job names.
+fn thaw(job: &TrainJob, kind: RuntimeKind, snapshot: &ConfigMap) -> Result<Runtime, Problem> {
+    let name = snapshot.metadata.name.as_deref().unwrap_or_default();
+    let broken = |what: String| {
+        let message = format!("ConfigMap {name:?} {what}; delete it to take the snapshot again");
+        Problem::new(Reason::Snapshot, RUNTIME_REF, message)
+    };
+    if !owner::owns(job, &snapshot.metadata) {
+        let message = format!(
+            "ConfigMap {name:?} belongs to another object; waiting until it is gone, or delete it if nobody needs it"
+        );
+        return Err(Problem::new(Reason::Snapshot, RUNTIME_REF, message));
+    }
+    let yaml = snapshot
+        .data
+        .as_ref()
+        .and_then(|data| data.get(names::SNAPSHOT_KEY));
+    let yaml = yaml.ok_or_else(|| broken(format!("has no key {:?}", names::SNAPSHOT_KEY)))?;
+    let object: Value = serde_saphyr::from_str(yaml).map_err(|e| broken(format!("is no YAML: {e}")))?;
+
+    let found = |key: &str| {
+        object
+            .get(key)
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+            .to_owned()
+    };
+    let found_name = crate::k8s::json::text(&object, &["metadata", "name"]).unwrap_or_default();
+    let wanted = &job.spec.runtime_ref.name;
+    if found("apiVersion") != names::API_VERSION || found("kind") != kind.name() || found_name != wanted {
+        return Err(broken(format!(
+            "holds {} {found_name:?} but the job names {} {wanted:?}",
+            found("kind"),
+            kind.name()
+        )));
+    }
+    let unreadable = |e: serde_json::Error| broken(format!("does not hold a {}: {e}", kind.name()));
+    match kind {
+        RuntimeKind::Namespaced => serde_json::from_value::<TrainingRuntime>(object).map(Runtime::from),
+        RuntimeKind::Cluster => serde_json::from_value::<ClusterTrainingRuntime>(object).map(Runtime::from),
+    }
+    .map_err(unreadable)
+}

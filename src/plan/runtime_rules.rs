@@ -1,0 +1,299 @@
+//! What a runtime must be like, whoever asks: admission of the runtime itself, and of every TrainJob that names it.
+//!
+//! Knows the runtime alone. What a job needs of its runtime is checked with the job.
+
+use serde_json::Value;
+
+use super::Runtime;
+use crate::api::names;
+use crate::k8s::path::FieldPath;
+
+/// Lists what is wrong with a runtime, with paths of the runtime.
+///
+/// A label that switches the admission of runtimes off does not switch these rules off for the jobs that name it.
+pub fn check(runtime: &Runtime) -> Vec<(FieldPath, String)> {
+    let mut found = Vec::new();
+    check_policies(runtime, &mut found);
+    for (index, job) in replicated_jobs(runtime).iter().enumerate() {
+        if let Some((ancestor, container)) = ancestor(job).and_then(section_container) {
+            let path = FieldPath::new("spec.template.spec.replicatedJobs").index(index);
+            check_replicas(job, ancestor, &path, &mut found);
+            check_container(job, ancestor, container, &path, &mut found);
+        }
+    }
+    found
+}
+
+/// Lists what an author of a runtime should know although it works.
+pub fn warnings(runtime: &Runtime) -> Vec<String> {
+    let mut found = Vec::new();
+    if runtime.deprecated() {
+        found.push(format!(
+            "{} {:?} is deprecated; see {}",
+            runtime.kind.name(),
+            runtime.name(),
+            names::DEPRECATION_POLICY_URL
+        ));
+    }
+    let jobs = replicated_jobs(runtime);
+    for job in jobs {
+        let pod_label = job
+            .pointer("/template/spec/template/metadata/labels")
+            .and_then(|labels| labels.get(names::ANCESTOR_LABEL));
+        if pod_label.is_some() && ancestor(job).is_none() {
+            found.push(format!(
+                "replicated job {:?} carries the label {} on its Pod template, where it has no effect; \
+                 put it on the Job template (template.metadata.labels)",
+                name_of(job),
+                names::ANCESTOR_LABEL
+            ));
+        }
+    }
+    let has_trainer = jobs.iter().any(|job| ancestor(job) == Some(names::TRAINER));
+    match &runtime.spec.ml_policy {
+        Some(_) if !has_trainer => found.push(format!(
+            "mlPolicy is set, but no replicated job is labelled {}={}: node counts, resources and the environment \
+             of the framework reach no pod",
+            names::ANCESTOR_LABEL,
+            names::TRAINER
+        )),
+        None if has_trainer => found.push(format!(
+            "a replicated job is labelled {}={}, but mlPolicy is not set: resourcesPerNode of a TrainJob has no effect",
+            names::ANCESTOR_LABEL,
+            names::TRAINER
+        )),
+        _ => {}
+    }
+    if runtime.spec.ml_policy.as_ref().is_some_and(|ml| ml.mpi.is_some()) {
+        mpi_warnings(runtime, &mut found);
+    }
+    found
+}
+
+fn mpi_warnings(runtime: &Runtime, found: &mut Vec<String>) {
+    let nodes = runtime.spec.ml_policy.as_ref().and_then(|ml| ml.num_nodes);
+    if let Some(nodes) = nodes.filter(|&n| n > 1) {
+        found.push(format!(
+            "mlPolicy.numNodes is {nodes}: MPI runs one launcher and takes the number as the total of nodes, but \
+             Kueue counts {nodes} launchers and 1 worker; leave numNodes out and give the replicated job \
+             {:?} its parallelism, so that both agree",
+            names::NODE
+        ));
+    }
+    let publishes = runtime
+        .spec
+        .template
+        .as_ref()
+        .and_then(|template| template.value().pointer("/spec/network/publishNotReadyAddresses"));
+    if publishes == Some(&Value::Bool(false)) {
+        found.push(
+            "network.publishNotReadyAddresses is false: the launcher cannot resolve workers that are not ready yet"
+                .to_owned(),
+        );
+    }
+}
+
+fn check_policies(runtime: &Runtime, found: &mut Vec<(FieldPath, String)>) {
+    if let Some(ml) = &runtime.spec.ml_policy {
+        let path = FieldPath::new("spec.mlPolicy");
+        let set: Vec<&str> = [
+            ("torch", ml.torch.is_some()),
+            ("mpi", ml.mpi.is_some()),
+            ("jax", ml.jax.is_some()),
+            ("xgboost", ml.xgboost.is_some()),
+            ("flux", ml.flux.is_some()),
+        ]
+        .into_iter()
+        .filter_map(|(name, set)| set.then_some(name))
+        .collect();
+        if set.len() > 1 {
+            found.push((
+                path.clone(),
+                format!("{} are set; keep only one of them", set.join(" and ")),
+            ));
+        }
+        if let Some(nodes) = ml.num_nodes.filter(|&n| n < 0) {
+            found.push((
+                path.field("numNodes"),
+                format!("{nodes} is no number of nodes; it must be 0 or more"),
+            ));
+        }
+        let implementation = ml.mpi.as_ref().and_then(|mpi| mpi.mpi_implementation.as_deref());
+        if let Some(other) = implementation.filter(|i| !matches!(*i, "" | "OpenMPI")) {
+            found.push((
+                path.field("mpi").field("mpiImplementation"),
+                format!("{other:?} is not supported; use \"OpenMPI\""),
+            ));
+        }
+    }
+    if let Some(gang) = &runtime.spec.pod_group_policy
+        && gang.coscheduling.is_some()
+        && gang.volcano.is_some()
+    {
+        found.push((
+            FieldPath::new("spec.podGroupPolicy"),
+            "coscheduling and volcano are both set; keep only the one that places the pods".to_owned(),
+        ));
+    }
+}
+
+fn check_replicas(job: &Value, ancestor: &str, path: &FieldPath, found: &mut Vec<(FieldPath, String)>) {
+    if let Some(replicas) = job
+        .get("replicas")
+        .filter(|r| !r.is_null() && r.as_i64() != Some(1))
+    {
+        found.push((
+            path.field("replicas"),
+            format!(
+                "{replicas} replicas; a replicated job labelled {}={ancestor} must have 1 (the number of nodes is its \
+                 parallelism)",
+                names::ANCESTOR_LABEL
+            ),
+        ));
+    }
+}
+
+fn check_container(
+    job: &Value,
+    ancestor: &str,
+    wanted: &str,
+    path: &FieldPath,
+    found: &mut Vec<(FieldPath, String)>,
+) {
+    let containers = job
+        .pointer("/template/spec/template/spec/containers")
+        .and_then(Value::as_array)
+        .map(Vec::as_slice)
+        .unwrap_or_default();
+    if containers.iter().any(|c| name_of(c) == wanted) {
+        return;
+    }
+    let has: Vec<String> = containers.iter().map(|c| format!("{:?}", name_of(c))).collect();
+    found.push((
+        path.field("template.spec.template.spec.containers"),
+        format!(
+            "a replicated job labelled {}={ancestor} needs a container named {wanted:?}; it has {}",
+            names::ANCESTOR_LABEL,
+            if has.is_empty() {
+                "none".to_owned()
+            } else {
+                has.join(", ")
+            }
+        ),
+    ));
+}
+
+/// Gives the container that a section of a TrainJob sets, for the replicated jobs that a section is about.
+fn section_container(ancestor: &str) -> Option<(&str, &'static str)> {
+    let container = match ancestor {
+        names::TRAINER => names::NODE,
+        names::DATASET_INITIALIZER => names::DATASET_INITIALIZER,
+        names::MODEL_INITIALIZER => names::MODEL_INITIALIZER,
+        _ => return None,
+    };
+    Some((ancestor, container))
+}
+
+fn replicated_jobs(runtime: &Runtime) -> &[Value] {
+    runtime
+        .spec
+        .template
+        .as_ref()
+        .and_then(|template| template.value().pointer("/spec/replicatedJobs"))
+        .and_then(Value::as_array)
+        .map(Vec::as_slice)
+        .unwrap_or_default()
+}
+
+fn ancestor(job: &Value) -> Option<&str> {
+    job.pointer("/template/metadata/labels")?
+        .get(names::ANCESTOR_LABEL)?
+        .as_str()
+}
+
+fn name_of(item: &Value) -> &str {
+    item.get("name").and_then(Value::as_str).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::plan::RuntimeKind;
+
+    fn runtime(spec: Value) -> Runtime {
+        Runtime {
+            kind: RuntimeKind::Namespaced,
+            metadata: serde_json::from_value(json!({"name": "r"})).unwrap(),
+            spec: serde_json::from_value(spec).unwrap(),
+        }
+    }
+
+    fn fields(spec: Value) -> Vec<String> {
+        check(&runtime(spec))
+            .into_iter()
+            .map(|(f, _)| f.to_string())
+            .collect()
+    }
+
+    fn job(ancestor: &str, container: &str, replicas: i32) -> Value {
+        json!({
+            "name": "some-job",
+            "replicas": replicas,
+            "template": {
+                "metadata": {"labels": {"trainer.kubeflow.org/trainjob-ancestor-step": ancestor}},
+                "spec": {"template": {"spec": {"containers": [{"name": container}]}}},
+            },
+        })
+    }
+
+    fn template(jobs: &[Value]) -> Value {
+        json!({"template": {"spec": {"replicatedJobs": jobs}}})
+    }
+
+    #[test]
+    fn a_labelled_job_has_one_replica_and_its_container() {
+        assert!(fields(template(&[job("trainer", "node", 1)])).is_empty());
+        assert!(fields(template(&[job("dataset-initializer", "dataset-initializer", 1)])).is_empty());
+        assert_eq!(
+            fields(template(&[job("x", "y", 1), job("model-initializer", "node", 2)])),
+            [
+                "spec.template.spec.replicatedJobs[1].replicas",
+                "spec.template.spec.replicatedJobs[1].template.spec.template.spec.containers"
+            ]
+        );
+    }
+
+    #[test]
+    fn other_jobs_are_free() {
+        assert!(fields(template(&[job("evaluator", "anything", 3)])).is_empty());
+        assert!(fields(json!({})).is_empty());
+    }
+
+    #[test]
+    fn policies_exclude_each_other() {
+        assert_eq!(
+            fields(json!({
+                "mlPolicy": {"numNodes": -1, "torch": {}, "mpi": {"mpiImplementation": "MPICH"}},
+                "podGroupPolicy": {"coscheduling": {}, "volcano": {}},
+            })),
+            [
+                "spec.mlPolicy",
+                "spec.mlPolicy.numNodes",
+                "spec.mlPolicy.mpi.mpiImplementation",
+                "spec.podGroupPolicy"
+            ]
+        );
+    }
+
+    #[test]
+    fn a_policy_without_a_trainer_and_a_trainer_without_a_policy_are_warned_of() {
+        let warned = |spec| warnings(&runtime(spec)).len();
+        let mut both = template(&[job("trainer", "node", 1)]);
+        assert_eq!(warned(both.clone()), 1);
+        both["mlPolicy"] = json!({"torch": {}});
+        assert_eq!(warned(both), 0);
+        assert_eq!(warned(json!({"mlPolicy": {}})), 1);
+    }
+}

@@ -1,0 +1,51 @@
+//! What Kubernetes publishes about the fields of its own types and k8s-openapi's schemas leave out: list types, list
+//! keys, map types and defaults.
+//!
+//! The table is made from Kubernetes' `OpenAPI` (`cargo xtask generate --openapi`); nothing of it is written by hand.
+
+use std::sync::LazyLock;
+
+use serde_json::{Map, Value};
+
+/// Definition → field → keywords; keywords of the definition itself are under the empty field name.
+static TABLE: LazyLock<Value> =
+    LazyLock::new(|| serde_json::from_str(include_str!("core_types.json")).unwrap_or_default());
+
+/// Adds to the schema of a definition what Kubernetes publishes about it.
+pub(super) fn complete(definition: &str, schema: &mut Map<String, Value>) {
+    if let Some(fields) = TABLE.get(definition) {
+        overlay(fields, schema);
+        free_defaulted(schema);
+    }
+}
+
+/// Takes fields with a default off the required ones: k8s-openapi requires them because Go always writes them.
+fn free_defaulted(schema: &mut Map<String, Value>) {
+    let Some(Value::Array(mut required)) = schema.remove("required") else {
+        return;
+    };
+    let defaulted = |field: &Value| {
+        let property = schema.get("properties").zip(field.as_str());
+        property.is_some_and(|(properties, field)| properties.pointer(&format!("/{field}/default")).is_some())
+    };
+    required.retain(|field| !defaulted(field));
+    if !required.is_empty() {
+        schema.insert("required".into(), required.into());
+    }
+}
+
+/// Adds keywords to the properties of a schema, by property; those under the empty name to the schema itself.
+pub(super) fn overlay(fields: &Value, schema: &mut Map<String, Value>) {
+    for (field, keywords) in fields.as_object().into_iter().flatten() {
+        let target = if field.is_empty() {
+            Some(&mut *schema)
+        } else {
+            schema
+                .get_mut("properties")
+                .and_then(|properties| properties.get_mut(field)?.as_object_mut())
+        };
+        if let (Some(target), Some(keywords)) = (target, keywords.as_object()) {
+            target.extend(keywords.clone());
+        }
+    }
+}

@@ -1,0 +1,186 @@
+//! The facts about Kubernetes' own types that k8s-openapi leaves out, taken from Kubernetes' published `OpenAPI`.
+//!
+//! Reads `api/openapi-spec/v3` of a Kubernetes source tree and writes two files: the table that the library completes
+//! its schemas with, and the whole of what is published, one line a field, that a test compares the CRDs with.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+use serde_json::{Map, Value};
+
+/// Types that a runtime embeds; everything else is reached from them.
+const ROOTS: [&str; 2] = [
+    "io.k8s.api.batch.v1.JobTemplateSpec",
+    "io.k8s.api.core.v1.PersistentVolumeClaim",
+];
+/// Embedded objects have a metadata of their own (five fields), so what is published about it is not wanted.
+const METADATA: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
+const FILES: [&str; 2] = ["apis__batch__v1_openapi.json", "api__v1_openapi.json"];
+const KEYWORDS: [&str; 3] = [
+    "x-kubernetes-list-type",
+    "x-kubernetes-list-map-keys",
+    "x-kubernetes-map-type",
+];
+
+/// Where the table of the library is.
+pub(crate) const TABLE: &str = "src/schema/core_types.json";
+/// Where the test's copy of what is published is.
+pub(crate) const PUBLISHED: &str = "tests/data/core_types.txt";
+
+/// Reads the published documents and gives the contents of [`TABLE`] and [`PUBLISHED`].
+pub(crate) fn generate(openapi: &Path) -> Result<[(&'static str, String); 2]> {
+    let definitions = reachable(&read(openapi)?)?;
+    Ok([
+        (TABLE, table(&definitions)?),
+        (PUBLISHED, published(&definitions)),
+    ])
+}
+
+fn read(openapi: &Path) -> Result<Map<String, Value>> {
+    let mut definitions = Map::new();
+    for file in FILES {
+        let path = openapi.join(file);
+        let text = fs::read(&path).with_context(|| format!("reading {}", path.display()))?;
+        let mut document: Value =
+            serde_json::from_slice(&text).with_context(|| format!("parsing {}", path.display()))?;
+        match document.pointer_mut("/components/schemas").map(Value::take) {
+            Some(Value::Object(schemas)) => definitions.extend(schemas),
+            _ => bail!("{} has no components.schemas", path.display()),
+        }
+    }
+    Ok(definitions)
+}
+
+/// Keeps the definitions that are embedded, by name.
+fn reachable(definitions: &Map<String, Value>) -> Result<BTreeMap<String, Value>> {
+    let mut found = BTreeMap::new();
+    let mut queue: Vec<String> = ROOTS.map(str::to_owned).into();
+    while let Some(name) = queue.pop() {
+        if name == METADATA || found.contains_key(&name) {
+            continue;
+        }
+        let schema = definitions
+            .get(&name)
+            .with_context(|| format!("{name} is not published"))?;
+        references(schema, &mut queue);
+        found.insert(name, schema.clone());
+    }
+    Ok(found)
+}
+
+fn references(schema: &Value, found: &mut Vec<String>) {
+    match schema {
+        Value::Object(object) => {
+            found.extend(object.get("$ref").and_then(definition));
+            object.values().for_each(|value| references(value, found));
+        }
+        Value::Array(items) => items.iter().for_each(|value| references(value, found)),
+        _ => {}
+    }
+}
+
+fn definition(reference: &Value) -> Option<String> {
+    Some(reference.as_str()?.rsplit('/').next()?.to_owned())
+}
+
+/// What k8s-openapi leaves out: one line a definition.
+fn table(definitions: &BTreeMap<String, Value>) -> Result<String> {
+    let mut lines = Vec::new();
+    for (name, schema) in definitions {
+        let mut fields = Map::new();
+        let own = keywords(schema, None);
+        if !own.is_empty() {
+            fields.insert(String::new(), own.into());
+        }
+        for (field, property) in properties(schema) {
+            let keywords = keywords(property, default(schema, field, property));
+            if !keywords.is_empty() {
+                fields.insert(field.clone(), keywords.into());
+            }
+        }
+        if !fields.is_empty() {
+            lines.push(format!("  \"{name}\": {}", serde_json::to_string(&fields)?));
+        }
+    }
+    Ok(format!("{{\n{}\n}}\n", lines.join(",\n")))
+}
+
+fn properties(schema: &Value) -> impl Iterator<Item = (&String, &Value)> {
+    schema
+        .get("properties")
+        .and_then(Value::as_object)
+        .into_iter()
+        .flatten()
+}
+
+fn keywords(schema: &Value, default: Option<&Value>) -> Map<String, Value> {
+    let keyword = |name: &str| Some((name.to_owned(), schema.get(name)?.clone()));
+    let mut found: Map<String, Value> = KEYWORDS.into_iter().filter_map(keyword).collect();
+    found.extend(default.map(|default| ("default".to_owned(), default.clone())));
+    found
+}
+
+fn required<'a>(schema: &'a Value, field: &str) -> Option<&'a Value> {
+    schema
+        .get("required")?
+        .as_array()?
+        .iter()
+        .find(|name| *name == field)
+}
+
+/// The default of a field. Go's zero values of required fields and of structs are published as defaults too; those
+/// say nothing about what the API server does.
+fn default<'a>(schema: &Value, field: &str, property: &'a Value) -> Option<&'a Value> {
+    let default = property.get("default")?;
+    let zero_struct = default.as_object().is_some_and(Map::is_empty);
+    (!zero_struct && required(schema, field).is_none()).then_some(default)
+}
+
+/// Everything that is published: `definition field: type, facts`, one line a field.
+fn published(definitions: &BTreeMap<String, Value>) -> String {
+    let mut lines = String::from(
+        "# Kubernetes' published OpenAPI of the types that a runtime embeds; made by `cargo xtask generate --openapi`.\n",
+    );
+    for (name, schema) in definitions {
+        lines.push_str(&format!(
+            "{name}: {}{}\n",
+            kind(schema),
+            facts(&keywords(schema, None))
+        ));
+        for (field, property) in properties(schema) {
+            let mut line = format!("{name} {field}: {}", kind(property));
+            if required(schema, field).is_some() {
+                line.push_str(", required");
+            }
+            line.push_str(&facts(&keywords(property, default(schema, field, property))));
+            lines.push_str(&line);
+            lines.push('\n');
+        }
+    }
+    lines
+}
+
+fn facts(keywords: &Map<String, Value>) -> String {
+    keywords
+        .iter()
+        .map(|(name, value)| format!(", {} {value}", name.trim_start_matches("x-kubernetes-")))
+        .collect()
+}
+
+/// The type of a schema in one word: `string`, `int32`, `[]core.v1.EnvVar`, `map[]Quantity`.
+fn kind(schema: &Value) -> String {
+    let reference = schema.get("$ref").or_else(|| schema.pointer("/allOf/0/$ref"));
+    if let Some(name) = reference.and_then(definition) {
+        return name;
+    }
+    if let Some(items) = schema.get("items") {
+        return format!("[]{}", kind(items));
+    }
+    if let Some(values) = schema.get("additionalProperties") {
+        return format!("map[]{}", kind(values));
+    }
+    let word = schema.get("format").or_else(|| schema.get("type"));
+    word.and_then(Value::as_str).unwrap_or("any").to_owned()
+}
