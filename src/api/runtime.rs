@@ -76,7 +76,7 @@ pub struct MlPolicy {
     /// Number of training nodes of a TrainJob that names none; 1 where absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub num_nodes: Option<i32>,
-    /// `PyTorch`: the environment of torchrun.
+    /// PyTorch: the environment of torchrun.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub torch: Option<TorchPolicy>,
     /// MPI: a launcher that reaches the workers over SSH.
@@ -85,7 +85,7 @@ pub struct MlPolicy {
     /// JAX: the environment of `jax.distributed`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub jax: Option<JaxPolicy>,
-    /// `XGBoost`: the environment of its tracker and workers.
+    /// XGBoost: the environment of its tracker and workers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub xgboost: Option<XgboostPolicy>,
     /// Flux: a Flux instance over the nodes.
@@ -93,7 +93,7 @@ pub struct MlPolicy {
     pub flux: Option<FluxPolicy>,
 }
 
-/// `PyTorch`: the environment of torchrun.
+/// PyTorch: the environment of torchrun.
 #[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TorchPolicy {
@@ -150,7 +150,7 @@ pub struct MpiPolicy {
 #[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
 pub struct JaxPolicy {}
 
-/// `XGBoost`: the environment of its tracker and workers; nothing to set.
+/// XGBoost: the environment of its tracker and workers; nothing to set.
 #[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
 pub struct XgboostPolicy {}
 
