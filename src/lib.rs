@@ -3,3 +3,4 @@
 pub mod api;
 pub mod k8s;
 pub mod plan;
+pub mod status;
