@@ -26,7 +26,7 @@ mod watch;
 mod written;
 
 use std::convert::Infallible;
-use std::io;
+use std::io::{self, IsTerminal};
 use std::sync::Arc;
 
 use futures::StreamExt;
