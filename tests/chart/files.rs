@@ -48,6 +48,17 @@ fn the_chart_has_the_crds_and_runtimes_of_the_repository() {
     }
 }
 
+/// Helm keeps a release, its chart and what it rendered, in one Secret of at most 1 MiB. Three megabytes of CRDs filled it
+/// to 99 %.
+#[test]
+fn the_crds_leave_room_in_the_secret_of_a_release() {
+    let size: usize = yaml_files(&chart().join("files/crds"))
+        .values()
+        .map(String::len)
+        .sum();
+    assert!(size < 2_400_000, "{size} bytes of CRDs: shorten the descriptions");
+}
+
 #[test]
 fn kustomize_lists_every_crd_and_runtime() {
     for folder in ["crds", "runtimes"] {
