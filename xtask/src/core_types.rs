@@ -144,11 +144,8 @@ fn published(definitions: &BTreeMap<String, Value>) -> String {
         "# Kubernetes' published OpenAPI of the types that a runtime embeds; made by `cargo xtask generate --openapi`.\n",
     );
     for (name, schema) in definitions {
-        lines.push_str(&format!(
-            "{name}: {}{}\n",
-            kind(schema),
-            facts(&keywords(schema, None))
-        ));
+        let (kind_of_all, facts_of_all) = (kind(schema), facts(&keywords(schema, None)));
+        lines.extend([name, ": ", &kind_of_all, &facts_of_all, "\n"]);
         for (field, property) in properties(schema) {
             let mut line = format!("{name} {field}: {}", kind(property));
             if required(schema, field).is_some() {
@@ -166,7 +163,8 @@ fn facts(keywords: &Map<String, Value>) -> String {
     keywords
         .iter()
         .map(|(name, value)| format!(", {} {value}", name.trim_start_matches("x-kubernetes-")))
-        .collect()
+        .collect::<Vec<_>>()
+        .concat()
 }
 
 /// The type of a schema in one word: `string`, `int32`, `[]core.v1.EnvVar`, `map[]Quantity`.
