@@ -20,7 +20,7 @@ pub(super) fn immutable_in_patch() -> Value {
     immutable("remove the patch and add another one, or create a new TrainJob")
 }
 
-/// Makes a field of a `TrainJob` immutable.
+/// Makes a field of a TrainJob immutable.
 pub(super) fn immutable_in_job() -> Value {
     immutable("create a new TrainJob")
 }
@@ -30,7 +30,7 @@ pub(super) fn rule(rule: &str, message: &str) -> Value {
     json!([{ "rule": rule, "message": message }])
 }
 
-/// The rules of a `TrainJob`'s name, which becomes the name of a JobSet and part of host names.
+/// The rules of a TrainJob's name, which becomes the name of a JobSet and part of host names.
 pub(super) fn job_name() -> Value {
     json!([
         {

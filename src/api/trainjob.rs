@@ -1,4 +1,4 @@
-//! `TrainJob`: what a data scientist asks for.
+//! TrainJob: what a data scientist asks for.
 
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::core::v1::{

@@ -1,7 +1,7 @@
 //! What Kubernetes publishes about the fields of its own types and k8s-openapi's schemas leave out: list types, list
 //! keys, map types and defaults.
 //!
-//! The table is made from Kubernetes' `OpenAPI` (`cargo xtask generate --openapi`); nothing of it is written by hand.
+//! The table is made from Kubernetes' OpenAPI (`cargo xtask generate --openapi`); nothing of it is written by hand.
 
 use std::sync::LazyLock;
 

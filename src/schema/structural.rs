@@ -14,6 +14,7 @@ use crate::api::trainjob::MetadataPatch;
 
 const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
 const CONDITION: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.Condition";
+const FIELDS_V1: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.FieldsV1";
 const QUANTITY: &str = "io.k8s.apimachinery.pkg.api.resource.Quantity";
 const INT_OR_STRING: &str = "io.k8s.apimachinery.pkg.util.intstr.IntOrString";
 
@@ -135,6 +136,9 @@ impl Expander {
             Value::Object(schema) => self.expand(schema),
             _ => Map::new(),
         };
+        if name == FIELDS_V1 {
+            expanded.insert("x-kubernetes-preserve-unknown-fields".into(), true.into());
+        }
         core_types::complete(name, &mut expanded);
         if name == CONDITION {
             bound_condition(&mut expanded);

@@ -1,4 +1,4 @@
-//! The facts about Kubernetes' own types that k8s-openapi leaves out, taken from Kubernetes' published `OpenAPI`.
+//! The facts about Kubernetes' own types that k8s-openapi leaves out, taken from Kubernetes' published OpenAPI.
 //!
 //! Reads `api/openapi-spec/v3` of a Kubernetes source tree and writes two files: the table that the library completes
 //! its schemas with, and the whole of what is published, one line a field, that a test compares the CRDs with.

@@ -1,0 +1,69 @@
+//! Lists whose items have an identity: none twice, and the old item that a new one was.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::node::{ListType, Node};
+use super::problem::{Report, shown};
+use super::values::whole;
+
+/// Reports items that are there twice, at the second of them.
+pub(super) fn check_unique(node: &Node, items: &[Value], report: &mut Report) {
+    let mut seen = BTreeMap::new();
+    for (index, item) in items.iter().enumerate() {
+        let Some(identity) = identity(node, item) else {
+            return;
+        };
+        let (first, count) = seen.entry(identity).or_insert((index, 0));
+        *count += 1;
+        if *count == 2 {
+            let message = format!(
+                "duplicate of item {first}: {}; each may be there once",
+                name(node, item)
+            );
+            report.at_index(index, |report| report.add(message));
+        }
+    }
+}
+
+/// Finds the item of an old list that has the same keys; items of other lists than maps cannot be told apart.
+pub(super) fn same_item<'a>(node: &Node, item: &Value, old: Option<&'a Value>) -> Option<&'a Value> {
+    if node.list != ListType::Map {
+        return None;
+    }
+    let keys = identity(node, item);
+    old?.as_array()?.iter().find(|old| identity(node, old) == keys)
+}
+
+/// Gives what makes an item this one, as text that can be compared; none where items have no identity.
+pub(super) fn identity(node: &Node, item: &Value) -> Option<String> {
+    match node.list {
+        ListType::Atomic => None,
+        ListType::Set => Some(canonical(item)),
+        ListType::Map => Some(keys(node, item).map(|(_, value)| value + "\n").collect()),
+    }
+}
+
+/// The text of a value, the same for `2` and `2.0`.
+fn canonical(value: &Value) -> String {
+    match value {
+        Value::Number(number) => whole(number).map_or_else(|| number.to_string(), |whole| whole.to_string()),
+        other => other.to_string(),
+    }
+}
+
+fn keys<'a>(node: &'a Node, item: &'a Value) -> impl Iterator<Item = (&'a str, String)> {
+    let value = |key: &&String| item.get(key.as_str()).map_or_else(String::new, canonical);
+    node.keys.iter().map(move |key| (key.as_str(), value(&key)))
+}
+
+fn name(node: &Node, item: &Value) -> String {
+    if node.list == ListType::Set {
+        return shown(item);
+    }
+    let keys: Vec<_> = keys(node, item)
+        .map(|(key, value)| format!("{key} {value}"))
+        .collect();
+    keys.join(", ")
+}

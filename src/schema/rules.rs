@@ -1,0 +1,152 @@
+//! CEL rules (`x-kubernetes-validations`), evaluated as the API server does.
+//!
+//! The expressions are the ones in the CRDs; this file only runs them. It knows nothing of cost limits.
+
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock, OnceLock};
+
+use cel::{Context, Env, Program, objects};
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::lists;
+use super::node::{ListType, Node};
+use super::values::whole;
+
+/// Words that cannot be names of fields in an expression; Kubernetes writes them `__word__`.
+const RESERVED: [&str; 21] = [
+    "true",
+    "false",
+    "null",
+    "in",
+    "as",
+    "break",
+    "const",
+    "continue",
+    "else",
+    "for",
+    "function",
+    "if",
+    "import",
+    "let",
+    "loop",
+    "package",
+    "namespace",
+    "return",
+    "var",
+    "void",
+    "while",
+];
+
+static ENV: LazyLock<Arc<Env>> = LazyLock::new(|| Arc::new(Env::stdlib()));
+
+/// One rule: an expression that must be true.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Rule {
+    #[serde(rename = "rule")]
+    expression: String,
+    /// What is said to who breaks it.
+    pub(super) message: String,
+    /// The field, below the one that has the rule, that is reported instead of it: `.metadata.name`.
+    pub(super) field_path: Option<String>,
+    #[serde(skip)]
+    program: OnceLock<Result<Program, String>>,
+}
+
+/// What came of a rule.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Outcome {
+    /// It holds, or does not apply: rules about a change only apply where there is an old value.
+    Holds,
+    /// It is broken.
+    Broken,
+    /// It cannot be told, and why.
+    Failed(String),
+}
+
+impl Rule {
+    /// Evaluates the rule for a value of a schema, and for the value that was there before.
+    pub(super) fn evaluate(&self, node: &Node, value: &Value, old: Option<&Value>) -> Outcome {
+        let program = self
+            .program
+            .get_or_init(|| ENV.compile(&self.expression).map_err(|error| error.to_string()));
+        let program = match program {
+            Ok(program) => program,
+            Err(error) => return Outcome::Failed(error.clone()),
+        };
+        let about_change = program.references().has_variable("oldSelf");
+        if about_change && old.is_none() {
+            return Outcome::Holds;
+        }
+        let mut context = Context::with_env(Arc::clone(&ENV));
+        context.add_variable_from_value("self", to_cel(Some(node), value));
+        if let Some(old) = old.filter(|_| about_change) {
+            context.add_variable_from_value("oldSelf", to_cel(Some(node), old));
+        }
+        match program.execute(&context) {
+            Ok(cel::Value::Bool(true)) => Outcome::Holds,
+            Ok(cel::Value::Bool(false)) => Outcome::Broken,
+            Ok(other) => Outcome::Failed(format!("is no yes or no but {other:?}")),
+            Err(error) => Outcome::Failed(error.to_string()),
+        }
+    }
+}
+
+/// Turns a value into what an expression sees: properties by their escaped names, and lists whose order means nothing
+/// in one order, so that they compare as Kubernetes compares them.
+fn to_cel(node: Option<&Node>, value: &Value) -> cel::Value {
+    match value {
+        Value::Null => cel::Value::Null,
+        Value::Bool(value) => cel::Value::Bool(*value),
+        Value::String(value) => cel::Value::String(Arc::new(value.clone())),
+        Value::Number(number) => number_to_cel(number),
+        Value::Array(items) => list_to_cel(node, items),
+        Value::Object(object) => {
+            let map: HashMap<_, _> = object
+                .iter()
+                .map(|(name, value)| {
+                    let property = node.and_then(|node| node.properties.get(name));
+                    let key = if property.is_some() {
+                        escaped(name)
+                    } else {
+                        name.clone()
+                    };
+                    let node = property.or_else(|| node?.additional_properties.as_deref());
+                    (objects::Key::from(key), to_cel(node, value))
+                })
+                .collect();
+            cel::Value::Map(objects::Map { map: Arc::new(map) })
+        }
+    }
+}
+
+fn list_to_cel(node: Option<&Node>, items: &[Value]) -> cel::Value {
+    let mut items: Vec<&Value> = items.iter().collect();
+    if let Some(node) = node.filter(|node| node.list != ListType::Atomic) {
+        items.sort_by_cached_key(|item| lists::identity(node, item));
+    }
+    let node = node.and_then(|node| node.items.as_deref());
+    cel::Value::List(Arc::new(
+        items.into_iter().map(|item| to_cel(node, item)).collect(),
+    ))
+}
+
+/// Whole numbers are integers, however they are written.
+fn number_to_cel(number: &serde_json::Number) -> cel::Value {
+    match whole(number) {
+        Some(int) => cel::Value::Int(int),
+        None => cel::Value::Float(number.as_f64().unwrap_or(f64::NAN)),
+    }
+}
+
+/// Escapes the name of a property as Kubernetes does, so that it is a name in CEL.
+fn escaped(name: &str) -> String {
+    if RESERVED.contains(&name) {
+        return format!("__{name}__");
+    }
+    name.replace("__", "__underscores__")
+        .replace('.', "__dot__")
+        .replace('-', "__dash__")
+        .replace('/', "__slash__")
+}

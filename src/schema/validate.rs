@@ -1,0 +1,93 @@
+//! The walk along an object and its schema that finds all problems at once.
+//!
+//! As for the API server, what an update leaves as it was is not looked at again, and a null field is no field. Unlike
+//! it, rules are evaluated although the object is wrong elsewhere: a user wants to hear everything at once.
+
+use serde_json::{Map, Value};
+
+use super::lists;
+use super::node::{MapType, Node};
+use super::problem::{Report, shown};
+use super::rules::{Outcome, Rule};
+use super::values;
+
+/// Finds what is wrong with `value`; `old` is what was there before, as far as it is known to be the same thing.
+pub(super) fn check(node: &Node, value: &Value, old: Option<&Value>, report: &mut Report) {
+    if old == Some(value) {
+        return;
+    }
+    if let Some(message) = values::wrong_type(node, value) {
+        report.add(message);
+        return;
+    }
+    let before = report.len();
+    values::check(node, value, report);
+    match value {
+        Value::Object(object) => check_fields(node, object, old, report),
+        Value::Array(items) => check_items(node, items, old, report),
+        _ => {}
+    }
+    let sound = report.len() == before;
+    for rule in &node.rules {
+        check_rule(rule, node, value, old, sound, report);
+    }
+}
+
+fn check_fields(node: &Node, object: &Map<String, Value>, old: Option<&Value>, report: &mut Report) {
+    for name in &node.required {
+        if object.get(name).is_none_or(Value::is_null) {
+            report.at_field(name, |report| report.add("is required; set it"));
+        }
+    }
+    let old = old.filter(|_| node.map == MapType::Granular);
+    for (name, value) in object.iter().filter(|(_, value)| !value.is_null()) {
+        let old = old.and_then(|old| old.get(name));
+        if let Some(property) = node.properties.get(name) {
+            report.at_field(name, |report| check(property, value, old, report));
+        } else if let Some(values) = &node.additional_properties {
+            report.at_key(name, |report| check(values, value, old, report));
+        }
+    }
+}
+
+fn check_items(node: &Node, items: &[Value], old: Option<&Value>, report: &mut Report) {
+    lists::check_unique(node, items, report);
+    if let Some(schema) = &node.items {
+        for (index, item) in items.iter().enumerate() {
+            let old = lists::same_item(node, item, old);
+            report.at_index(index, |report| check(schema, item, old, report));
+        }
+    }
+}
+
+/// Evaluates a rule. That it cannot be evaluated is only worth telling where nothing else is wrong.
+fn check_rule(
+    rule: &Rule,
+    node: &Node,
+    value: &Value,
+    old: Option<&Value>,
+    sound: bool,
+    report: &mut Report,
+) {
+    let message = match rule.evaluate(node, value, old) {
+        Outcome::Broken => rule.message.clone(),
+        Outcome::Failed(why) if sound => format!("cannot be checked ({}): {why}", rule.message),
+        Outcome::Holds | Outcome::Failed(_) => return,
+    };
+    match &rule.field_path {
+        Some(below) => {
+            let below = below.trim_start_matches('.');
+            let value = value.pointer(&format!("/{}", below.replace('.', "/")));
+            report.at_field(below, |report| report.add(with_value(value, &message)));
+        }
+        None => report.add(with_value(Some(value), &message)),
+    }
+}
+
+/// Puts a value before what is said about it, where it is short enough to help.
+fn with_value(value: Option<&Value>, message: &str) -> String {
+    match value {
+        Some(value) if !value.is_object() && !value.is_array() => format!("{} {message}", shown(value)),
+        _ => message.to_owned(),
+    }
+}

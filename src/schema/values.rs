@@ -1,0 +1,158 @@
+//! What a schema says about a value by itself: its type, bounds, pattern, format, and the values that are allowed.
+
+use serde_json::{Map, Number, Value};
+
+use super::node::{Format, Kind, Node};
+use super::problem::{Report, shown};
+
+/// Tells what is wrong with the type of a value, if it is.
+pub(super) fn wrong_type(node: &Node, value: &Value) -> Option<String> {
+    let (fits, wanted) = if node.int_or_string {
+        let fits = value.is_string() || value.as_number().is_some_and(|number| whole(number).is_some());
+        (fits, "a whole number or a string")
+    } else {
+        match node.kind {
+            Kind::Object => (value.is_object(), "an object"),
+            Kind::Array => (value.is_array(), "a list"),
+            Kind::String => (value.is_string(), "a string"),
+            Kind::Integer => (fits_integer(node, value), integer(node)),
+            Kind::Number => (value.is_number(), "a number"),
+            Kind::Boolean => (value.is_boolean(), "true or false"),
+            Kind::Unsaid => (true, ""),
+        }
+    };
+    (!fits).then(|| format!("must be {wanted}, not {}", described(value)))
+}
+
+fn fits_integer(node: &Node, value: &Value) -> bool {
+    let number = value.as_number().and_then(whole);
+    number.is_some_and(|number| node.format != Format::Int32 || i32::try_from(number).is_ok())
+}
+
+fn integer(node: &Node) -> &'static str {
+    if node.format == Format::Int32 {
+        "a whole number of 32 bits"
+    } else {
+        "a whole number"
+    }
+}
+
+fn described(value: &Value) -> String {
+    match value {
+        Value::Null => "null".to_owned(),
+        Value::Object(_) => "an object".to_owned(),
+        Value::Array(_) => "a list".to_owned(),
+        Value::String(_) => format!("the string {}", shown(value)),
+        Value::Bool(_) | Value::Number(_) => shown(value),
+    }
+}
+
+/// Gives a number as an integer if it is whole; `2.0` is, as for the API server.
+pub(super) fn whole(number: &Number) -> Option<i64> {
+    number.as_i64().or_else(|| {
+        let float = number.as_f64().filter(|float| float.fract() == 0.0)?;
+        format!("{float:.0}").parse().ok()
+    })
+}
+
+/// Tells everything that is wrong with a value of the right type, apart from what is below it.
+pub(super) fn check(node: &Node, value: &Value, report: &mut Report) {
+    if !node.allowed.is_empty() && !node.allowed.contains(value) {
+        let allowed: Vec<_> = node.allowed.iter().map(Value::to_string).collect();
+        report.add(format!(
+            "{} is not supported; use one of {}",
+            shown(value),
+            allowed.join(", ")
+        ));
+    }
+    match value {
+        Value::String(text) => check_text(node, value, text, report),
+        Value::Number(number) => check_number(node, number, report),
+        Value::Array(items) => check_items(node, items, report),
+        Value::Object(object) => check_object(node, object, report),
+        Value::Null | Value::Bool(_) => {}
+    }
+}
+
+fn check_text(node: &Node, value: &Value, text: &str, report: &mut Report) {
+    let length = text.chars().count();
+    if node.min_length.is_some_and(|min| length < min) {
+        report.add(if length == 0 {
+            "must not be empty".to_owned()
+        } else {
+            format!("{} is too short", shown(value))
+        });
+    }
+    if let Some(max) = node.max_length.filter(|max| length > *max) {
+        report.add(format!(
+            "is too long: {length} characters, at most {max} are allowed"
+        ));
+    }
+    if let Some(pattern) = node.pattern.as_ref().filter(|pattern| !pattern.matches(text)) {
+        report.add(format!("{} must match {}", shown(value), pattern.text()));
+    }
+    if node.format == Format::DateTime && !is_date_time(text) {
+        report.add(format!(
+            "{} must be a time such as 2026-01-31T12:00:00Z",
+            shown(value)
+        ));
+    }
+}
+
+fn check_number(node: &Node, number: &Number, report: &mut Report) {
+    let Some(value) = whole(number) else { return };
+    if let Some(min) = node.minimum.filter(|min| value < *min) {
+        report.add(format!("{value} is too small; use at least {min}"));
+    }
+    if let Some(max) = node.maximum.filter(|max| value > *max) {
+        report.add(format!("{value} is too big; use at most {max}"));
+    }
+}
+
+fn check_items(node: &Node, items: &[Value], report: &mut Report) {
+    let count = items.len();
+    if let Some(min) = node.min_items.filter(|min| count < *min) {
+        report.add(format!("{count} items are too few; give at least {min}"));
+    }
+    if let Some(max) = node.max_items.filter(|max| count > *max) {
+        report.add(format!("{count} items are too many; give at most {max}"));
+    }
+}
+
+fn check_object(node: &Node, object: &Map<String, Value>, report: &mut Report) {
+    let count = object.values().filter(|value| !value.is_null()).count();
+    if let Some(min) = node.min_properties.filter(|min| count < *min) {
+        report.add(format!(
+            "{count} fields are too few; set at least {min}, or leave it out"
+        ));
+    }
+    if let Some(max) = node.max_properties.filter(|max| count > *max) {
+        report.add(format!("{count} fields are too many; set at most {max}"));
+    }
+}
+
+/// Tells whether a text is an RFC 3339 time as the API server takes it: with a zone, and without leap seconds.
+fn is_date_time(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    let digits = |range: std::ops::Range<usize>| {
+        bytes
+            .get(range)
+            .is_some_and(|part| part.iter().all(u8::is_ascii_digit))
+    };
+    let shape =
+        digits(0..4) && digits(5..7) && digits(8..10) && digits(11..13) && digits(14..16) && digits(17..19);
+    let separators = [(4, b'-'), (7, b'-'), (13, b':'), (16, b':')];
+    let zoned = text.ends_with(['Z', 'z'])
+        || bytes
+            .len()
+            .checked_sub(6)
+            .is_some_and(|sign| matches!(bytes[sign], b'+' | b'-'));
+    shape
+        && separators
+            .iter()
+            .all(|(at, separator)| bytes.get(*at) == Some(separator))
+        && matches!(bytes.get(10), Some(b'T' | b't'))
+        && bytes.get(17..19) != Some(b"60")
+        && zoned
+        && text.parse::<jiff::Timestamp>().is_ok()
+}
