@@ -149,13 +149,11 @@ fn check(root: &Path, files: &[File]) -> Result<()> {
     let stale = |(path, content): &&File| fs::read(root.join(path)).ok().as_ref() != Some(content);
     let mut drifted: Vec<_> = files.iter().filter(stale).map(|(path, _)| path.clone()).collect();
     drifted.extend(leftovers(root, files)?);
-    let list: String = drifted
-        .iter()
-        .map(|path| format!("\n  {}", path.display()))
-        .collect();
+    let list: Vec<_> = drifted.iter().map(|path| path.display().to_string()).collect();
     ensure!(
-        drifted.is_empty(),
-        "out of date; run `cargo xtask generate`:{list}"
+        list.is_empty(),
+        "out of date; run `cargo xtask generate`:\n  {}",
+        list.join("\n  ")
     );
     Ok(())
 }
