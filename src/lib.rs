@@ -4,6 +4,9 @@ pub mod admission;
 pub mod api;
 pub mod catalog;
 pub mod cli;
+#[cfg(feature = "controller")]
+pub mod controller;
 pub mod k8s;
 pub mod plan;
 pub mod schema;
+pub mod status;

@@ -28,6 +28,12 @@ enum Command {
     Render(render::Render),
     Validate(validate::Validate),
     Explain(explain::Explain),
+    #[cfg(feature = "controller")]
+    Controller(crate::controller::Options),
+    /// Puts shipped ClusterTrainingRuntimes into the cluster, or takes them away
+    #[cfg(feature = "controller")]
+    #[command(subcommand)]
+    Runtimes(crate::controller::Runtimes),
     /// Prints the CustomResourceDefinitions
     Crds,
     /// Prints the version
@@ -68,6 +74,14 @@ fn dispatch(command: Command) -> anyhow::Result<Exit> {
         Command::Render(render) => return render.run(),
         Command::Validate(validate) => return validate.run(),
         Command::Explain(explain) => return explain.run(),
+        #[cfg(feature = "controller")]
+        Command::Controller(options) => crate::controller::run(&options)?,
+        #[cfg(feature = "controller")]
+        Command::Runtimes(runtimes) => {
+            for line in runtimes.run()? {
+                output::out(format!("{line}\n"))?;
+            }
+        }
         Command::Crds => output::out(crate::schema::crds_yaml()?)?,
         Command::Version => output::out(format!("trainer {}\n", env!("CARGO_PKG_VERSION")))?,
         Command::Completion { shell } => {
