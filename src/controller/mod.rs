@@ -86,7 +86,8 @@ fn log(options: &Options) -> Result<(), Failure> {
         EnvFilter::try_new(&options.log_level).map_err(|_| Failure::LogLevel(options.log_level.clone()))?;
     let log = tracing_subscriber::fmt()
         .with_env_filter(filter)
-        .with_writer(io::stderr);
+        .with_writer(io::stderr)
+        .with_ansi(io::stderr().is_terminal());
     match options.log_format {
         LogFormat::Json => log.json().flatten_event(true).init(),
         LogFormat::Text => log.init(),

@@ -16,7 +16,7 @@ use super::context::{Context, Guarded, Key};
 use super::decide::decide;
 use super::error::{Class, Error};
 use super::events::Note;
-use super::fetch::fetch;
+use super::fetch::{fetch, unreadable};
 use super::record::record;
 use crate::api::TrainJob;
 use crate::status::{Build, Due, Seen, observe};
@@ -64,7 +64,7 @@ async fn isolated(
 async fn reconcile(ctx: &Context, key: &Key, job: &Guarded<TrainJob>) -> Result<Option<Duration>, Error> {
     let job = match &job.0 {
         Ok(job) => job,
-        Err(broken) => return Err(Error::Unreadable(broken.error.clone())),
+        Err(broken) => return Err(unreadable(ctx, key, &broken.error).await),
     };
     let mut fetched = fetch(ctx, key, job).await?;
     if fetched.due == Due::Nothing {

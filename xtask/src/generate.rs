@@ -149,9 +149,9 @@ fn check(root: &Path, files: &[File]) -> Result<()> {
     let stale = |(path, content): &&File| fs::read(root.join(path)).ok().as_ref() != Some(content);
     let mut drifted: Vec<_> = files.iter().filter(stale).map(|(path, _)| path.clone()).collect();
     drifted.extend(leftovers(root, files)?);
-    let list: Vec<String> = drifted.iter().map(|path| path.display().to_string()).collect();
+    let list: Vec<_> = drifted.iter().map(|path| path.display().to_string()).collect();
     ensure!(
-        drifted.is_empty(),
+        list.is_empty(),
         "out of date; run `cargo xtask generate`:\n  {}",
         list.join("\n  ")
     );
