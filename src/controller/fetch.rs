@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::ConfigMap;
+use kube::core::{ApiResource, DeserializeGuard, DynamicObject};
 use kube::{Api, Resource, ResourceExt};
 use serde::de::DeserializeOwned;
 
@@ -83,6 +84,20 @@ pub(super) async fn fetch<'a>(ctx: &Context, key: &'a Key, job: &'a TrainJob) ->
         fetched.facts = facts(ctx, key, job).await;
     }
     Ok(fetched)
+}
+
+/// Says what in a stored object is not as its type wants it, with the path of the field: the watch does not keep it.
+pub(super) async fn unreadable(ctx: &Context, key: &Key, what: &str) -> Error {
+    let resource = ApiResource::erase::<TrainJob>(&());
+    let namespace = key.namespace.as_deref().unwrap_or_default();
+    let api = Api::<DynamicObject>::namespaced_with(ctx.client.clone(), namespace, &resource);
+    let stored = api
+        .get(&key.name)
+        .await
+        .ok()
+        .and_then(|object| serde_json::to_value(object).ok());
+    let found = stored.and_then(|stored| serde_path_to_error::deserialize::<_, TrainJob>(stored).err());
+    Error::Unreadable(found.map_or_else(|| what.to_owned(), |e| format!("{}: {}", e.path(), e.inner())))
 }
 
 /// Finds the job's own JobSet; one of the same name that belongs to someone else counts as none.
@@ -176,10 +191,10 @@ where
     }
     let what = || format!("{} {name}", K::kind(&()));
     let found = api.get_opt(name).await.doing(|| format!("get {}", what()))?;
-    match found.map(|f| f.0) {
+    match found {
         None => Ok(None),
-        Some(Ok(found)) => Ok(Some(found)),
-        Some(Err(broken)) => Err(Error::UnreadableOther {
+        Some(DeserializeGuard(Ok(found))) => Ok(Some(found)),
+        Some(DeserializeGuard(Err(broken))) => Err(Error::UnreadableOther {
             what: what(),
             why: broken.error,
         }),

@@ -86,7 +86,8 @@ fn log(options: &Options) -> Result<(), Failure> {
         EnvFilter::try_new(&options.log_level).map_err(|_| Failure::LogLevel(options.log_level.clone()))?;
     let log = tracing_subscriber::fmt()
         .with_env_filter(filter)
-        .with_writer(io::stderr);
+        .with_writer(io::stderr)
+        .with_ansi(io::stderr().is_terminal());
     match options.log_format {
         LogFormat::Json => log.json().flatten_event(true).init(),
         LogFormat::Text => log.init(),
@@ -189,7 +190,7 @@ fn watch_runtimes(
     });
     let (client, sender) = (ctx.client.clone(), leftovers.clone());
     let on = wake::shared(ctx, move |ctx, event| {
-        wake::runtime(ctx, &sender, RuntimeKind::Namespaced, event)
+        wake::runtime(ctx, &sender, RuntimeKind::Namespaced, event);
     });
     parts.spawn(async move {
         follow(client, runtimes, |_| {}, on).await;
@@ -197,7 +198,7 @@ fn watch_runtimes(
     });
     let client = ctx.client.clone();
     let on = wake::shared(ctx, move |ctx, event| {
-        wake::runtime(ctx, &leftovers, RuntimeKind::Cluster, event)
+        wake::runtime(ctx, &leftovers, RuntimeKind::Cluster, event);
     });
     parts.spawn(async move {
         follow(client, cluster_runtimes, |_| {}, on).await;

@@ -16,7 +16,7 @@ use super::context::{Context, Guarded, Key};
 use super::decide::decide;
 use super::error::{Class, Error};
 use super::events::Note;
-use super::fetch::fetch;
+use super::fetch::{fetch, unreadable};
 use super::record::record;
 use crate::api::TrainJob;
 use crate::status::{Build, Due, Seen, observe};
@@ -64,7 +64,7 @@ async fn isolated(
 async fn reconcile(ctx: &Context, key: &Key, job: &Guarded<TrainJob>) -> Result<Option<Duration>, Error> {
     let job = match &job.0 {
         Ok(job) => job,
-        Err(broken) => return Err(Error::Unreadable(broken.error.clone())),
+        Err(broken) => return Err(unreadable(ctx, key, &broken.error).await),
     };
     let mut fetched = fetch(ctx, key, job).await?;
     if fetched.due == Due::Nothing {
@@ -77,15 +77,15 @@ async fn reconcile(ctx: &Context, key: &Key, job: &Guarded<TrainJob>) -> Result<
     let outcome = observe(&Seen {
         job,
         jobset,
-        build: build(&applied.error, why.as_deref(), applied.done),
+        build: build(applied.error.as_ref(), why.as_deref(), applied.done),
         now: fetched.now,
     });
     record(ctx, key, job, jobset, &outcome).await?;
     applied.error.map_or(Ok(outcome.look_again), Err)
 }
 
-fn build<'a>(error: &Option<Error>, why: Option<&'a str>, done: bool) -> Build<'a> {
-    match (error.as_ref().map(Error::class), why) {
+fn build<'a>(error: Option<&Error>, why: Option<&'a str>, done: bool) -> Build<'a> {
+    match (error.map(Error::class), why) {
         (Some(Class::Impossible), Some(why)) => Build::Impossible(why),
         (Some(class), Some(why)) if class.concerns_author() => Build::Failed(why),
         (None, _) if done => Build::Done,
@@ -102,7 +102,7 @@ fn report(ctx: &Context, key: &Key, job: &Guarded<TrainJob>, error: &Error) {
     }
     match class {
         Class::Conflict | Class::Leaving => {
-            tracing::debug!(class = class.label(), error = text, "reconcile failed")
+            tracing::debug!(class = class.label(), error = text, "reconcile failed");
         }
         Class::Internal => tracing::error!(class = class.label(), error = text, "reconcile failed"),
         _ => tracing::warn!(class = class.label(), error = text, "reconcile failed"),

@@ -1,5 +1,5 @@
-//! What Kubernetes publishes about the fields of its own types and k8s-openapi's schemas leave out: list types, list
-//! keys, map types and defaults.
+//! What Kubernetes publishes about the fields of its own types and k8s-openapi's schemas leave out or say otherwise:
+//! list types, list keys, map types, defaults, and which fields are required.
 //!
 //! The table is made from Kubernetes' OpenAPI (`cargo xtask generate --openapi`); nothing of it is written by hand.
 
@@ -11,26 +11,11 @@ use serde_json::{Map, Value};
 static TABLE: LazyLock<Value> =
     LazyLock::new(|| serde_json::from_str(include_str!("core_types.json")).unwrap_or_default());
 
-/// Adds to the schema of a definition what Kubernetes publishes about it.
+/// Makes the schema of a definition say what Kubernetes publishes about it.
 pub(super) fn complete(definition: &str, schema: &mut Map<String, Value>) {
     if let Some(fields) = TABLE.get(definition) {
+        schema.remove("required");
         overlay(fields, schema);
-        free_defaulted(schema);
-    }
-}
-
-/// Takes fields with a default off the required ones: k8s-openapi requires them because Go always writes them.
-fn free_defaulted(schema: &mut Map<String, Value>) {
-    let Some(Value::Array(mut required)) = schema.remove("required") else {
-        return;
-    };
-    let defaulted = |field: &Value| {
-        let property = schema.get("properties").zip(field.as_str());
-        property.is_some_and(|(properties, field)| properties.pointer(&format!("/{field}/default")).is_some())
-    };
-    required.retain(|field| !defaulted(field));
-    if !required.is_empty() {
-        schema.insert("required".into(), required.into());
     }
 }
 

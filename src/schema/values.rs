@@ -1,8 +1,10 @@
 //! What a schema says about a value by itself: its type, bounds, pattern, format, and the values that are allowed.
 
+use std::sync::LazyLock;
+
 use serde_json::{Map, Number, Value};
 
-use super::node::{Format, Kind, Node};
+use super::node::{Format, Kind, Node, Pattern};
 use super::problem::{Report, shown};
 
 /// Tells what is wrong with the type of a value, if it is.
@@ -21,7 +23,10 @@ pub(super) fn wrong_type(node: &Node, value: &Value) -> Option<String> {
             Kind::Unsaid => (true, ""),
         }
     };
-    (!fits).then(|| format!("must be {wanted}, not {}", described(value)))
+    let scalar = value.is_number() || value.is_boolean();
+    let quotable = scalar && (node.int_or_string || node.kind == Kind::String);
+    let fix = if quotable { "; put it in quotes" } else { "" };
+    (!fits).then(|| format!("must be {wanted}, not {}{fix}", described(value)))
 }
 
 fn fits_integer(node: &Node, value: &Value) -> bool {
@@ -133,26 +138,14 @@ fn check_object(node: &Node, object: &Map<String, Value>, report: &mut Report) {
 
 /// Tells whether a text is an RFC 3339 time as the API server takes it: with a zone, and without leap seconds.
 fn is_date_time(text: &str) -> bool {
-    let bytes = text.as_bytes();
-    let digits = |range: std::ops::Range<usize>| {
-        bytes
-            .get(range)
-            .is_some_and(|part| part.iter().all(u8::is_ascii_digit))
-    };
-    let shape =
-        digits(0..4) && digits(5..7) && digits(8..10) && digits(11..13) && digits(14..16) && digits(17..19);
-    let separators = [(4, b'-'), (7, b'-'), (13, b':'), (16, b':')];
-    let zoned = text.ends_with(['Z', 'z'])
-        || bytes
-            .len()
-            .checked_sub(6)
-            .is_some_and(|sign| matches!(bytes[sign], b'+' | b'-'));
-    shape
-        && separators
-            .iter()
-            .all(|(at, separator)| bytes.get(*at) == Some(separator))
-        && matches!(bytes.get(10), Some(b'T' | b't'))
-        && bytes.get(17..19) != Some(b"60")
-        && zoned
-        && text.parse::<jiff::Timestamp>().is_ok()
+    static SHAPE: LazyLock<Pattern> = LazyLock::new(|| {
+        let time = "([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](.[0-9]+)?";
+        Pattern::from(format!(
+            "(?i)^[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}t{time}(z|[+-][0-9]{{2}}:[0-9]{{2}})$"
+        ))
+    });
+    let date = text
+        .get(..10)
+        .and_then(|date| date.parse::<jiff::civil::Date>().ok());
+    SHAPE.matches(text) && date.is_some()
 }

@@ -78,11 +78,6 @@ impl Cache {
         &self.root
     }
 
-    /// Whether the artefact is there already.
-    pub(crate) fn has(&self, name: &str, key: Key) -> bool {
-        self.root.join(format!("{name}-{}", key.short())).is_dir()
-    }
-
     /// The artefact's folder, made by `make` when it is not there yet. `make` fills a folder elsewhere that is moved into
     /// place at the end, so an artefact is whole or absent; two tasks that want the same one wait for each other.
     pub(crate) fn artefact(

@@ -23,6 +23,12 @@ const KEYWORDS: [&str; 3] = [
     "x-kubernetes-list-map-keys",
     "x-kubernetes-map-type",
 ];
+/// Optional fields whose published default is but Go's zero value, which they have because Go always writes them.
+/// Nothing sets it: it is what "not given" looks like there.
+const ZERO_VALUES: [(&str, &str); 1] = [(
+    "io.k8s.api.batch.v1.PodFailurePolicyOnPodConditionsPattern",
+    "status",
+)];
 
 /// Where the table of the library is.
 pub(crate) const TABLE: &str = "src/schema/core_types.json";
@@ -85,24 +91,27 @@ fn definition(reference: &Value) -> Option<String> {
     Some(reference.as_str()?.rsplit('/').next()?.to_owned())
 }
 
-/// What k8s-openapi leaves out: one line a definition.
+/// What k8s-openapi leaves out or says otherwise: one line a definition.
 fn table(definitions: &BTreeMap<String, Value>) -> Result<String> {
     let mut lines = Vec::new();
     for (name, schema) in definitions {
         let mut fields = Map::new();
-        let own = keywords(schema, None);
+        let mut own = keywords(schema, None);
+        own.extend(
+            schema
+                .get("required")
+                .map(|required| ("required".to_owned(), required.clone())),
+        );
         if !own.is_empty() {
             fields.insert(String::new(), own.into());
         }
         for (field, property) in properties(schema) {
-            let keywords = keywords(property, default(schema, field, property));
+            let keywords = keywords(property, default(name, schema, field, property));
             if !keywords.is_empty() {
                 fields.insert(field.clone(), keywords.into());
             }
         }
-        if !fields.is_empty() {
-            lines.push(format!("  \"{name}\": {}", serde_json::to_string(&fields)?));
-        }
+        lines.push(format!("  \"{name}\": {}", serde_json::to_string(&fields)?));
     }
     Ok(format!("{{\n{}\n}}\n", lines.join(",\n")))
 }
@@ -132,41 +141,43 @@ fn required<'a>(schema: &'a Value, field: &str) -> Option<&'a Value> {
 
 /// The default of a field. Go's zero values of required fields and of structs are published as defaults too; those
 /// say nothing about what the API server does.
-fn default<'a>(schema: &Value, field: &str, property: &'a Value) -> Option<&'a Value> {
+fn default<'a>(definition: &str, schema: &'a Value, field: &str, property: &'a Value) -> Option<&'a Value> {
     let default = property.get("default")?;
-    let zero_struct = default.as_object().is_some_and(Map::is_empty);
-    (!zero_struct && required(schema, field).is_none()).then_some(default)
+    let zero = default.as_object().is_some_and(Map::is_empty)
+        || required(schema, field).is_some()
+        || ZERO_VALUES.contains(&(definition, field));
+    (!zero).then_some(default)
 }
 
 /// Everything that is published: `definition field: type, facts`, one line a field.
 fn published(definitions: &BTreeMap<String, Value>) -> String {
-    let mut lines = String::from(
-        "# Kubernetes' published OpenAPI of the types that a runtime embeds; made by `cargo xtask generate --openapi`.\n",
-    );
+    let mut lines = vec![
+        "# Kubernetes' published OpenAPI of the types that a runtime embeds.".to_owned(),
+        "# Made by `cargo xtask generate --openapi`; one line a field: definition, field, type, facts."
+            .to_owned(),
+    ];
     for (name, schema) in definitions {
-        lines.push_str(&format!(
-            "{name}: {}{}\n",
-            kind(schema),
-            facts(&keywords(schema, None))
-        ));
+        lines.push(format!("{name}: {}", facts(schema, false, None)));
         for (field, property) in properties(schema) {
-            let mut line = format!("{name} {field}: {}", kind(property));
-            if required(schema, field).is_some() {
-                line.push_str(", required");
-            }
-            line.push_str(&facts(&keywords(property, default(schema, field, property))));
-            lines.push_str(&line);
-            lines.push('\n');
+            let required = required(schema, field).is_some();
+            let default = default(name, schema, field, property);
+            lines.push(format!("{name} {field}: {}", facts(property, required, default)));
         }
     }
-    lines
+    lines.join("\n") + "\n"
 }
 
-fn facts(keywords: &Map<String, Value>) -> String {
-    keywords
+fn facts(schema: &Value, required: bool, default: Option<&Value>) -> String {
+    let mut facts = vec![kind(schema)];
+    if required {
+        facts.push("required".to_owned());
+    }
+    let keywords = keywords(schema, default);
+    let keywords = keywords
         .iter()
-        .map(|(name, value)| format!(", {} {value}", name.trim_start_matches("x-kubernetes-")))
-        .collect()
+        .map(|(name, value)| format!("{} {value}", name.trim_start_matches("x-kubernetes-")));
+    facts.extend(keywords);
+    facts.join(", ")
 }
 
 /// The type of a schema in one word: `string`, `int32`, `[]core.v1.EnvVar`, `map[]Quantity`.

@@ -26,6 +26,14 @@ pub(crate) struct Generate {
 }
 
 impl Generate {
+    /// The task that only tells what is out of date.
+    pub(crate) fn check() -> Self {
+        Self {
+            check: true,
+            openapi: None,
+        }
+    }
+
     /// Runs the task in the workspace at `root`.
     pub(crate) fn run(&self, root: &Path) -> Result<()> {
         if let Some(openapi) = &self.openapi {
@@ -141,13 +149,11 @@ fn check(root: &Path, files: &[File]) -> Result<()> {
     let stale = |(path, content): &&File| fs::read(root.join(path)).ok().as_ref() != Some(content);
     let mut drifted: Vec<_> = files.iter().filter(stale).map(|(path, _)| path.clone()).collect();
     drifted.extend(leftovers(root, files)?);
-    let list: String = drifted
-        .iter()
-        .map(|path| format!("\n  {}", path.display()))
-        .collect();
+    let list: Vec<_> = drifted.iter().map(|path| path.display().to_string()).collect();
     ensure!(
-        drifted.is_empty(),
-        "out of date; run `cargo xtask generate`:{list}"
+        list.is_empty(),
+        "out of date; run `cargo xtask generate`:\n  {}",
+        list.join("\n  ")
     );
     Ok(())
 }

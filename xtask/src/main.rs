@@ -13,6 +13,7 @@ mod interrupt;
 mod kubectl;
 mod layout;
 mod process;
+mod suite;
 
 use std::process::ExitCode;
 
@@ -23,9 +24,13 @@ use cluster::{Cluster, Options};
 use console::say;
 use image::catalog::Extra;
 
+const ABOUT_THE_CACHE: &str = "\
+The cluster's programs and images are built from package registries once and kept in $TRAINER_CACHE_DIR, else in
+~/.cache/kubeflow-trainer. The first time that takes about half an hour on two cores; later, seconds.";
+
 /// Developer tasks of the trainer repository
 #[derive(Parser)]
-#[command(name = "cargo xtask", bin_name = "cargo xtask")]
+#[command(name = "cargo xtask", bin_name = "cargo xtask", after_help = ABOUT_THE_CACHE)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -33,7 +38,10 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    /// From nothing to a trained model: a cluster, the chart, and a distributed PyTorch run to watch
+    /// Everything that must pass before a change lands, on a real cluster too
+    Test(suite::Arguments),
+
+    /// A real cluster, the controller from its chart, and a training run to watch
     Demo(demo::Arguments),
 
     /// A real one-node Kubernetes cluster on this machine, without Docker or a registry
@@ -61,7 +69,7 @@ struct Name {
 
 #[derive(Subcommand)]
 enum ClusterCommand {
-    /// Bring a cluster up; what it consists of is built from source first, once
+    /// Bring a cluster up, and print what a shell needs to use it
     Up {
         #[command(flatten)]
         name: Name,
@@ -94,20 +102,30 @@ fn main() -> ExitCode {
 
 fn run(command: Command) -> Result<()> {
     match command {
-        Command::Cluster(ClusterCommand::Up {
+        Command::Test(arguments) => suite::run(&arguments),
+        Command::Demo(arguments) => demo::run(&arguments),
+        Command::Cluster(command) => run_cluster(command),
+        Command::Generate(generate) => generate.run(layout::repository()),
+        Command::ClusterInit { setup } => cluster::init::run(&setup),
+        Command::ClusterForward { init } => cluster::forward::run(init),
+    }
+}
+
+fn run_cluster(command: ClusterCommand) -> Result<()> {
+    match command {
+        ClusterCommand::Up {
             name,
             control_plane_only,
             images,
-        }) => {
+        } => {
             let cluster = Cluster::up(&Options {
                 name: name.name,
                 node: !control_plane_only,
                 images,
             })?;
             console::print(&cluster.exports());
-            Ok(())
         }
-        Command::Cluster(ClusterCommand::Down { name }) => {
+        ClusterCommand::Down { name } => {
             let there = cluster::down(&name.name)?;
             say!(
                 "{}",
@@ -117,17 +135,16 @@ fn run(command: Command) -> Result<()> {
                     "there was no such cluster"
                 }
             );
-            Ok(())
         }
-        Command::Cluster(ClusterCommand::Status) => {
+        ClusterCommand::Status => {
             let lines = cluster::status()?;
-            console::print(if lines.is_empty() { "no cluster" } else { "" }.trim());
-            lines.iter().for_each(|line| console::print(line));
-            Ok(())
+            let text = if lines.is_empty() {
+                "no cluster".to_owned()
+            } else {
+                lines.join("\n")
+            };
+            console::print(&text);
         }
-        Command::Demo(arguments) => demo::run(&arguments),
-        Command::Generate(generate) => generate.run(layout::repository()),
-        Command::ClusterInit { setup } => cluster::init::run(&setup),
-        Command::ClusterForward { init } => cluster::forward::run(init),
     }
+    Ok(())
 }

@@ -97,11 +97,6 @@ impl Toolchain {
         })
     }
 
-    /// Whether the program is made already.
-    pub(crate) fn has(&self, cache: &Cache, program: Program) -> Result<bool> {
-        Ok(cache.has(&artefact_name(program), self.key(program)?))
-    }
-
     /// The path of the program, built when necessary.
     pub(crate) fn build(&self, cache: &Cache, program: Program) -> Result<PathBuf> {
         let folder = cache.artefact(&artefact_name(program), self.key(program)?, |draft| {
@@ -151,7 +146,7 @@ pub(crate) fn pinned_version(family: &str, module: &str) -> Result<String> {
     let text = fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))?;
     text.lines()
         .filter_map(|line| line.trim().trim_start_matches("require ").strip_prefix(module))
-        .find_map(|rest| rest.trim().split_whitespace().next()?.strip_prefix('v'))
+        .find_map(|rest| rest.split_whitespace().next()?.strip_prefix('v'))
         .map(str::to_owned)
         .ok_or_else(|| anyhow!("{} does not pin {module}", file.display()))
 }

@@ -43,7 +43,7 @@ print('torch', torch.__version__)";
 
 /// PyTorch for the CPU with the digits data set, and `torchrun`.
 ///
-/// PyPI's wheel for Linux is the CUDA build, whose libraries name a dozen NVIDIA libraries (2.3 GB of downloads). Only
+/// The Linux wheel is the CUDA build, whose libraries name a dozen NVIDIA libraries (2.3 GB of downloads). Only
 /// one of them runs code when PyTorch is imported; the others get stand-ins ([`standins`]).
 pub(crate) fn torch(cache: &Cache, rootfs: &Layer) -> Result<Layer> {
     let requirements = layout::cluster_inputs().join("images/torch/requirements.txt");

@@ -136,32 +136,10 @@ fn read(path: &Path, wanted: &mut Wanted) -> Result<()> {
 fn link(file: &Path, soname: &str, prefix: &str, wanted: &Wanted) -> Result<()> {
     let folder = file.parent().map(Path::to_owned).unwrap_or_default();
     fs::create_dir_all(&folder)?;
-    let mut source = String::from(".bss\n");
-    let mut versions = String::new();
-    match wanted.versioned.get(soname) {
-        Some(wanted) => {
-            for (version, symbols) in wanted {
-                let exported = if symbols.is_empty() {
-                    "*;".to_owned()
-                } else {
-                    list(symbols, |name| format!("{name}; "))
-                };
-                versions.push_str(&format!("{version} {{ global: {exported} }};\n"));
-                source.push_str(&list(symbols, zeroes));
-            }
-        }
-        None => {
-            let symbols = wanted
-                .unversioned
-                .iter()
-                .filter(|symbol| symbol.starts_with(prefix))
-                .cloned()
-                .collect();
-            source.push_str(&list(&symbols, zeroes));
-        }
-    }
+    let (symbols, versions) = wanted.from(soname, prefix);
+    let source: String = symbols.iter().map(|symbol| zeroes(symbol)).collect();
     let (assembly, script) = (with_suffix(file, ".s"), with_suffix(file, ".map"));
-    fs::write(&assembly, source)?;
+    fs::write(&assembly, format!(".bss\n{source}"))?;
     fs::write(&script, &versions)?;
     let mut task = Task::new("gcc").args(["-shared", "-nostdlib", "-o"]).arg(file);
     task = task.arg(format!("-Wl,-soname,{soname}"));
@@ -174,12 +152,34 @@ fn link(file: &Path, soname: &str, prefix: &str, wanted: &Wanted) -> Result<()> 
     Ok(())
 }
 
-fn zeroes(symbol: &str) -> String {
-    format!(".globl {symbol}\n.type {symbol},@object\n.size {symbol},64\n{symbol}: .skip 64\n")
+impl Wanted {
+    /// The symbols to define in a library, and the linker's version script that puts them under their versions; an empty
+    /// script where the library has no versions.
+    fn from(&self, soname: &str, prefix: &str) -> (BTreeSet<&str>, String) {
+        let Some(versions) = self.versioned.get(soname) else {
+            let all = self.unversioned.iter().map(String::as_str);
+            return (
+                all.filter(|symbol| symbol.starts_with(prefix)).collect(),
+                String::new(),
+            );
+        };
+        let script = |(version, symbols): (&String, &BTreeSet<String>)| {
+            let names: Vec<&str> = symbols.iter().map(String::as_str).collect();
+            let exported = if names.is_empty() {
+                "*".to_owned()
+            } else {
+                names.join("; ")
+            };
+            [version, " { global: ", &exported, "; };\n"].concat()
+        };
+        let symbols = versions.values().flatten().map(String::as_str).collect();
+        (symbols, versions.iter().map(script).collect())
+    }
 }
 
-fn list(symbols: &BTreeSet<String>, line: impl Fn(&str) -> String) -> String {
-    symbols.iter().map(|symbol| line(symbol)).collect()
+/// Assembly for a symbol that is 64 zero bytes.
+fn zeroes(symbol: &str) -> String {
+    format!(".globl {symbol}\n.type {symbol},@object\n.size {symbol},64\n{symbol}: .skip 64\n")
 }
 
 fn with_suffix(file: &Path, suffix: &str) -> PathBuf {

@@ -278,9 +278,9 @@ fn take_away(state: &State, keep: Keep) -> Result<()> {
             continue;
         }
         if path.is_dir() {
-            fs::remove_dir_all(&path)?
+            fs::remove_dir_all(&path)?;
         } else {
-            fs::remove_file(&path)?
+            fs::remove_file(&path)?;
         }
     }
     Ok(())

@@ -145,7 +145,7 @@ fn demonstrate(kubectl: &Kubectl, helm: &Helm, image: &Reference) -> Result<()> 
             runtimes.lines().count()
         );
         let example = layout::repository().join(EXAMPLE);
-        run::follow_to_the_end(kubectl, NAMESPACE, &example, Duration::from_secs(600))
+        run::follow_to_the_end(kubectl, NAMESPACE, &example, Duration::from_mins(10))
     })();
     match shown {
         Ok(outcome) => {

@@ -98,7 +98,7 @@ struct Job<'a> {
     name: &'a str,
 }
 
-impl<'a> Job<'a> {
+impl Job<'_> {
     /// Says what changes, until the TrainJob has ended; returns its pods and their last states.
     fn watch<'scope>(
         &'scope self,
