@@ -1,6 +1,9 @@
 //! How long the decision takes: one `plan()` for jobs of 1 to 1,000 nodes, with and without the trace of `explain`.
 
-#![allow(missing_docs, reason = "criterion's macros make public functions without documentation")]
+#![allow(
+    missing_docs,
+    reason = "criterion's macros make public functions without documentation"
+)]
 
 use std::hint::black_box;
 
@@ -64,15 +67,28 @@ fn benches(c: &mut Criterion) {
     let mut group = c.benchmark_group("plan");
     for nodes in [1, 10, 100, 1_000] {
         let job = job(nodes);
-        let inputs = Inputs { job: &job, runtime: Some(&runtime), observed: &observed };
-        assert!(plan::plan(&inputs).is_ok(), "the job of the benchmark can be built");
+        let inputs = Inputs {
+            job: &job,
+            runtime: Some(&runtime),
+            observed: &observed,
+        };
+        assert!(
+            plan::plan(&inputs).is_ok(),
+            "the job of the benchmark can be built"
+        );
         group.bench_with_input(BenchmarkId::new("nodes", nodes), &inputs, |b, inputs| {
             b.iter(|| black_box(plan::plan(black_box(inputs))));
         });
     }
     let job = job(8);
-    let inputs = Inputs { job: &job, runtime: Some(&runtime), observed: &observed };
-    group.bench_function("explain", |b| b.iter(|| black_box(plan::explain(black_box(&inputs)))));
+    let inputs = Inputs {
+        job: &job,
+        runtime: Some(&runtime),
+        observed: &observed,
+    };
+    group.bench_function("explain", |b| {
+        b.iter(|| black_box(plan::explain(black_box(&inputs))))
+    });
     group.finish();
 }
 

@@ -51,7 +51,7 @@ fn kustomize_gives_the_objects_of_the_chart() {
         helm.keys().collect::<Vec<_>>()
     );
     for (name, object) in &helm {
-        assert_eq!(&kustomize[name], object, "{name}: run `cargo xtask generate`");
+        assert_eq!(&kustomize[name], object, "{name}: run manifests/generate.sh");
     }
 }
 
@@ -66,6 +66,6 @@ fn kustomize_is_generated() {
     let generated = run(&mut script, "").expect("manifests/generate.sh");
     assert!(
         generated == read(repository().join("manifests/base/trainer.yaml")),
-        "run `cargo xtask generate`"
+        "run manifests/generate.sh"
     );
 }

@@ -49,7 +49,9 @@ fn every_setting_of_the_manager_arrives() {
         "replicas": 0,
         "labels": { "mine": "yes", "app.kubernetes.io/component": "not me" },
         "podAnnotations": { "note": "1" },
-        "log": { "level": "trace", "format": "text" },
+        "concurrency": 7,
+        "clientConnection": { "qps": 0, "burst": 3 },
+        "log": { "level": "info,trainer=trace", "format": "text" },
         "resources": { "limits": { "memory": "1Gi" } },
         "securityContext": { "runAsUser": 0, "runAsNonRoot": false },
     });
@@ -70,7 +72,13 @@ fn every_setting_of_the_manager_arrives() {
         "1"
     );
     let args = container(&objects, MANAGER, "args").as_array().expect("args");
-    for wanted in ["--log-level=trace", "--log-format=text"] {
+    for wanted in [
+        "--concurrency=7",
+        "--kube-api-qps=0",
+        "--kube-api-burst=3",
+        "--log-level=info,trainer=trace",
+        "--log-format=text",
+    ] {
         assert!(args.iter().any(|arg| arg == wanted), "{wanted} in {args:?}");
     }
     assert_eq!(container(&objects, MANAGER, "resources/limits/memory"), "1Gi");

@@ -26,6 +26,14 @@ pub(crate) struct Generate {
 }
 
 impl Generate {
+    /// The task that only tells what is out of date.
+    pub(crate) fn check() -> Self {
+        Self {
+            check: true,
+            openapi: None,
+        }
+    }
+
     /// Runs the task in the workspace at `root`.
     pub(crate) fn run(&self, root: &Path) -> Result<()> {
         if let Some(openapi) = &self.openapi {

@@ -1,25 +1,150 @@
-//! Developer tasks; `cargo xtask --help` lists them.
+//! Developer tasks of this repository: `cargo xtask --help`.
 
+mod build;
+mod cache;
+mod cluster;
+mod console;
 mod core_types;
+mod demo;
 mod generate;
+mod helm;
+mod image;
+mod interrupt;
+mod kubectl;
+mod layout;
+mod process;
+mod suite;
 
-use std::path::Path;
+use std::process::ExitCode;
 
-use anyhow::{Context, Result};
-use clap::Parser;
+use anyhow::Result;
+use clap::{Args, Parser, Subcommand};
 
-/// Developer tasks.
+use cluster::{Cluster, Options};
+use console::say;
+use image::catalog::Extra;
+
+const ABOUT_THE_CACHE: &str = "\
+The cluster's programs and images are built from package registries once and kept in $TRAINER_CACHE_DIR, else in
+~/.cache/kubeflow-trainer. The first time that takes about half an hour on two cores; later, seconds.";
+
+/// Developer tasks of the trainer repository
 #[derive(Parser)]
-enum Task {
-    /// Write the files that are made from other files: CRDs, and the chart's copies of CRDs and runtimes.
-    Generate(generate::Generate),
+#[command(name = "cargo xtask", bin_name = "cargo xtask", after_help = ABOUT_THE_CACHE)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
 }
 
-fn main() -> Result<()> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .parent()
-        .context("xtask lies in the workspace")?;
-    match Task::parse() {
-        Task::Generate(generate) => generate.run(root),
+#[derive(Subcommand)]
+enum Command {
+    /// Everything that must pass before a change lands, on a real cluster too
+    Test(suite::Arguments),
+
+    /// A real cluster, the controller from its chart, and a training run to watch
+    Demo(demo::Arguments),
+
+    /// A real one-node Kubernetes cluster on this machine, without Docker or a registry
+    #[command(subcommand)]
+    Cluster(ClusterCommand),
+
+    /// Write the files that are made from other files: CRDs, and the chart's copies of CRDs and runtimes
+    Generate(generate::Generate),
+
+    /// Process 1 of a cluster's namespaces (internal)
+    #[command(name = cluster::init::COMMAND, hide = true)]
+    ClusterInit { setup: String },
+
+    /// The process that forwards a port to a cluster's API server (internal)
+    #[command(name = cluster::forward::COMMAND, hide = true)]
+    ClusterForward { init: i32 },
+}
+
+#[derive(Args)]
+struct Name {
+    /// Which cluster; several can be up at once
+    #[arg(long, default_value = "dev")]
+    name: String,
+}
+
+#[derive(Subcommand)]
+enum ClusterCommand {
+    /// Bring a cluster up, and print what a shell needs to use it
+    Up {
+        #[command(flatten)]
+        name: Name,
+        /// Only etcd, API server, controllers and scheduler: no node, no JobSet
+        #[arg(long)]
+        control_plane_only: bool,
+        /// An image to have beside localhost/python:1
+        #[arg(long = "image", value_enum, conflicts_with = "control_plane_only")]
+        images: Vec<Extra>,
+    },
+    /// Take a cluster away, whole or not
+    Down {
+        #[command(flatten)]
+        name: Name,
+    },
+    /// Tell which clusters there are
+    Status,
+}
+
+fn main() -> ExitCode {
+    console::start();
+    match interrupt::catch().and_then(|()| run(Cli::parse().command)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            say!("FAILED: {error:#}");
+            ExitCode::FAILURE
+        }
     }
+}
+
+fn run(command: Command) -> Result<()> {
+    match command {
+        Command::Test(arguments) => suite::run(&arguments),
+        Command::Demo(arguments) => demo::run(&arguments),
+        Command::Cluster(command) => run_cluster(command),
+        Command::Generate(generate) => generate.run(layout::repository()),
+        Command::ClusterInit { setup } => cluster::init::run(&setup),
+        Command::ClusterForward { init } => cluster::forward::run(init),
+    }
+}
+
+fn run_cluster(command: ClusterCommand) -> Result<()> {
+    match command {
+        ClusterCommand::Up {
+            name,
+            control_plane_only,
+            images,
+        } => {
+            let cluster = Cluster::up(&Options {
+                name: name.name,
+                node: !control_plane_only,
+                images,
+            })?;
+            console::print(&cluster.exports());
+        }
+        ClusterCommand::Down { name } => {
+            let there = cluster::down(&name.name)?;
+            say!(
+                "{}",
+                if there {
+                    "down"
+                } else {
+                    "there was no such cluster"
+                }
+            );
+        }
+        ClusterCommand::Status => {
+            let lines = cluster::status()?;
+            let text = if lines.is_empty() {
+                "no cluster".to_owned()
+            } else {
+                lines.join("\n")
+            };
+            console::print(&text);
+        }
+    }
+    Ok(())
 }

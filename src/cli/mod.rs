@@ -1,0 +1,94 @@
+//! The command line: files in, text out. Knows all rooms; decides nothing.
+
+mod explain;
+mod input;
+mod offline;
+mod output;
+mod render;
+mod validate;
+mod yaml;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{CommandFactory, Parser, Subcommand};
+
+use output::Exit;
+
+/// Runs distributed training jobs on Kubernetes, and renders, checks and explains them offline
+#[derive(Parser)]
+#[command(name = "trainer", version, disable_help_subcommand = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Render(render::Render),
+    Validate(validate::Validate),
+    Explain(explain::Explain),
+    #[cfg(feature = "controller")]
+    Controller(crate::controller::Options),
+    /// Puts shipped ClusterTrainingRuntimes into the cluster, or takes them away
+    #[cfg(feature = "controller")]
+    #[command(subcommand)]
+    Runtimes(crate::controller::Runtimes),
+    /// Prints the CustomResourceDefinitions
+    Crds,
+    /// Prints the version
+    Version,
+    /// Prints the completion script of a shell
+    Completion {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+}
+
+/// The files of the offline commands.
+#[derive(clap::Args)]
+struct Files {
+    /// File with TrainJobs, the runtimes they name (the shipped ones are known) and, where they matter, facts of the
+    /// cluster: an existing JobSet or runtime snapshot; - is standard input
+    #[arg(short = 'f', long = "filename", value_name = "FILE", required = true, num_args = 1..)]
+    files: Vec<PathBuf>,
+    /// Namespace of objects that name none
+    #[arg(short, long, default_value = "default")]
+    namespace: String,
+}
+
+/// Runs the program.
+pub fn run() -> ExitCode {
+    match dispatch(Cli::parse().command) {
+        Ok(exit) => ExitCode::from(exit as u8),
+        Err(error) => {
+            // The terminal itself may be what failed; then nobody is left to tell.
+            let _ = output::err(format!("{} {error:#}", output::styled(output::BAD, "error:")));
+            ExitCode::from(Exit::Unreadable as u8)
+        }
+    }
+}
+
+fn dispatch(command: Command) -> anyhow::Result<Exit> {
+    match command {
+        Command::Render(render) => return render.run(),
+        Command::Validate(validate) => return validate.run(),
+        Command::Explain(explain) => return explain.run(),
+        #[cfg(feature = "controller")]
+        Command::Controller(options) => crate::controller::run(&options)?,
+        #[cfg(feature = "controller")]
+        Command::Runtimes(runtimes) => {
+            for line in runtimes.run()? {
+                output::out(format!("{line}\n"))?;
+            }
+        }
+        Command::Crds => output::out(crate::schema::crds_yaml()?)?,
+        Command::Version => output::out(format!("trainer {}\n", env!("CARGO_PKG_VERSION")))?,
+        Command::Completion { shell } => {
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Cli::command(), "trainer", &mut script);
+            output::out(String::from_utf8_lossy(&script))?;
+        }
+    }
+    Ok(Exit::Good)
+}

@@ -1,0 +1,254 @@
+//! A cluster made of files: takes objects in as an API server with our admission would, and remembers them.
+//!
+//! Runtimes and facts are taken in before TrainJobs, whatever their order in the files, as both would be in a cluster
+//! that has them. The shipped runtimes are there from the start.
+
+use k8s_openapi::api::core::v1::ConfigMap;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::admission::{self, Operation, RuntimeRequest, TrainJobRequest, Verdict};
+use crate::api::{ClusterTrainingRuntime, JobSet, TrainJob, TrainingRuntime, names};
+use crate::k8s::json as k8s_json;
+use crate::plan::{Inputs, Observed, Problem, Problems, Reason, Runtime, RuntimeKind, suggest};
+use crate::{catalog, schema};
+
+/// What became of one document.
+pub(super) struct Outcome {
+    pub(super) kind: String,
+    pub(super) namespace: Option<String>,
+    pub(super) name: String,
+    pub(super) verdict: Verdict,
+}
+
+/// An object that was taken in.
+struct Stored<T> {
+    json: Value,
+    object: T,
+}
+
+/// The cluster.
+#[derive(Default)]
+pub(super) struct Offline {
+    runtimes: Vec<Stored<Runtime>>,
+    jobs: Vec<Stored<TrainJob>>,
+    jobsets: Vec<JobSet>,
+    config_maps: Vec<ConfigMap>,
+}
+
+impl Offline {
+    /// Makes a cluster that has the shipped runtimes.
+    pub(super) fn new() -> anyhow::Result<Self> {
+        let mut cluster = Self::default();
+        for json in catalog::runtimes()? {
+            cluster.take(json);
+        }
+        Ok(cluster)
+    }
+
+    /// Takes all documents in; gives what became of each TrainJob and runtime, in the order of the documents.
+    pub(super) fn take_all(&mut self, objects: Vec<Value>) -> Vec<Outcome> {
+        let (jobs, others): (Vec<_>, Vec<_>) = objects
+            .into_iter()
+            .enumerate()
+            .partition(|(_, o)| k8s_json::text(o, &["kind"]) == Some(names::TRAIN_JOB));
+        let mut outcomes: Vec<(usize, Outcome)> = Vec::new();
+        for (at, object) in others.into_iter().chain(jobs) {
+            outcomes.extend(self.take(object).map(|outcome| (at, outcome)));
+        }
+        outcomes.sort_by_key(|(at, _)| *at);
+        outcomes.into_iter().map(|(_, outcome)| outcome).collect()
+    }
+
+    /// Gives the jobs that were taken in, each with all that its plan looks at.
+    pub(super) fn jobs(&self) -> impl Iterator<Item = (&TrainJob, Option<&Runtime>, Observed)> {
+        self.jobs.iter().map(|stored| {
+            let job = &stored.object;
+            (job, self.runtime_of(job), self.observed(job))
+        })
+    }
+
+    fn take(&mut self, object: Value) -> Option<Outcome> {
+        let kind = k8s_json::text(&object, &["kind"]).unwrap_or_default().to_owned();
+        if let Some(schema) = schema::of(&kind) {
+            return Some(self.admit(&kind, schema, object));
+        }
+        // A fact that cannot be read says nothing.
+        match kind.as_str() {
+            names::JOBSET => self.jobsets.extend(serde_json::from_value::<JobSet>(object)),
+            "ConfigMap" => self
+                .config_maps
+                .extend(serde_json::from_value::<ConfigMap>(object)),
+            _ => {}
+        }
+        None
+    }
+
+    fn admit(&mut self, kind: &str, schema: &schema::Schema, mut json: Value) -> Outcome {
+        let text = |path: &[&str]| k8s_json::text(&json, path).map(str::to_owned);
+        let namespace = text(&["metadata", "namespace"]).filter(|_| kind != names::CLUSTER_TRAINING_RUNTIME);
+        let name = text(&["metadata", "name"]).unwrap_or_default();
+
+        let mut found: Vec<schema::Problem> = schema.unknown_fields(&json);
+        schema.prune(&mut json);
+        schema.set_defaults(&mut json);
+        if kind == names::TRAIN_JOB {
+            admission::canonicalize(&mut json);
+        }
+        let old = self.json_of(kind, namespace.as_deref(), &name).cloned();
+        found.extend(schema.validate(&json, old.as_ref()));
+
+        let mut verdict = Verdict::default();
+        verdict.problems.extend(
+            found
+                .into_iter()
+                .map(|p| Problem::invalid(p.field.as_str(), p.message)),
+        );
+        let judged = match RuntimeKind::from_name(kind) {
+            Some(RuntimeKind::Namespaced) => self.admit_runtime::<TrainingRuntime>(json, &mut verdict),
+            Some(RuntimeKind::Cluster) => self.admit_runtime::<ClusterTrainingRuntime>(json, &mut verdict),
+            None => self.admit_job(json, &mut verdict),
+        };
+        // What the schema refuses may not even have the shape of its kind.
+        if let (Err(error), true) = (judged, verdict.allowed()) {
+            verdict.problems.push(error);
+        }
+        Outcome {
+            kind: kind.to_owned(),
+            namespace,
+            name,
+            verdict,
+        }
+    }
+
+    fn admit_runtime<T: DeserializeOwned + Into<Runtime>>(
+        &mut self,
+        json: Value,
+        verdict: &mut Verdict,
+    ) -> Result<(), Problem> {
+        let object: Runtime = typed::<T>(&json)?.into();
+        let judged = admission::runtime(RuntimeRequest { runtime: &object });
+        let schema_refused = !verdict.allowed();
+        verdict.problems.extend(judged.problems);
+        verdict.warnings.extend(judged.warnings);
+        let place = self.runtimes.iter().position(|s| {
+            s.object.kind == object.kind
+                && s.object.metadata.name == object.metadata.name
+                && s.object.metadata.namespace == object.metadata.namespace
+        });
+        match place {
+            Some(at) if verdict.allowed() => self.runtimes[at] = Stored { json, object },
+            // A refused update leaves the former in place.
+            Some(_) => {}
+            // A runtime that only our rules refuse is kept: the jobs that name it are told why it is of no use.
+            None if !schema_refused => self.runtimes.push(Stored { json, object }),
+            None => {}
+        }
+        Ok(())
+    }
+
+    fn admit_job(&mut self, json: Value, verdict: &mut Verdict) -> Result<(), Problem> {
+        let job: TrainJob = typed(&json)?;
+        let place = self.jobs.iter().position(|s| {
+            s.object.metadata.name == job.metadata.name
+                && s.object.metadata.namespace == job.metadata.namespace
+        });
+        let operation = place.map_or(Operation::Create, |at| Operation::Update(&self.jobs[at].object));
+        let observed = self.observed(&job);
+        let runtime = self.runtime_of(&job);
+        let judged = admission::train_job(&TrainJobRequest {
+            operation,
+            job: &job,
+            runtime,
+            observed: &observed,
+        });
+        verdict.problems.extend(self.with_hints(&job, judged.problems));
+        verdict.warnings.extend(judged.warnings);
+        if verdict.allowed() {
+            let stored = Stored { json, object: job };
+            match place {
+                Some(at) => self.jobs[at] = stored,
+                None => self.jobs.push(stored),
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds the nearest known name to a runtime that does not exist.
+    fn with_hints(&self, job: &TrainJob, problems: Problems) -> Vec<Problem> {
+        let known = || {
+            let kind = RuntimeKind::of(&job.spec.runtime_ref);
+            self.runtimes
+                .iter()
+                .filter(move |s| Some(s.object.kind) == kind)
+                .map(|s| s.object.name())
+        };
+        let hint = |mut problem: Problem| {
+            if problem.reason == Reason::RuntimeNotFound && known().next().is_some() {
+                let hint = suggest::closest(&job.spec.runtime_ref.name, known());
+                problem
+                    .message
+                    .push_str(&hint.replace("; it has ", "; there are "));
+            }
+            problem
+        };
+        problems.into_iter().map(hint).collect()
+    }
+
+    fn json_of(&self, kind: &str, namespace: Option<&str>, name: &str) -> Option<&Value> {
+        let runtimes = self.runtimes.iter().map(|s| &s.json);
+        let jobs = self.jobs.iter().map(|s| &s.json);
+        runtimes.chain(jobs).find(|json| {
+            k8s_json::text(json, &["kind"]) == Some(kind)
+                && k8s_json::text(json, &["metadata", "name"]) == Some(name)
+                && (namespace.is_none() || k8s_json::text(json, &["metadata", "namespace"]) == namespace)
+        })
+    }
+
+    fn runtime_of(&self, job: &TrainJob) -> Option<&Runtime> {
+        let kind = RuntimeKind::of(&job.spec.runtime_ref)?;
+        let runtime = |runtime: &&Runtime| {
+            runtime.kind == kind
+                && runtime.name() == job.spec.runtime_ref.name
+                && (kind == RuntimeKind::Cluster || runtime.metadata.namespace == job.metadata.namespace)
+        };
+        self.runtimes.iter().map(|s| &s.object).find(runtime)
+    }
+
+    fn observed(&self, job: &TrainJob) -> Observed {
+        let here = |namespace: &Option<String>| *namespace == job.metadata.namespace;
+        let name = job.metadata.name.as_deref().unwrap_or_default();
+        let snapshot = format!("{name}{}", names::SNAPSHOT_SUFFIX);
+        let jobset = self
+            .jobsets
+            .iter()
+            .find(|j| j.metadata.name.as_deref() == Some(name) && here(&j.metadata.namespace));
+        let snapshot = self
+            .config_maps
+            .iter()
+            .find(|c| c.metadata.name.as_ref() == Some(&snapshot) && here(&c.metadata.namespace));
+        Observed {
+            jobset: jobset.cloned(),
+            snapshot: snapshot.cloned(),
+        }
+    }
+}
+
+/// Gathers what the plan of a job looks at.
+pub(super) fn inputs<'a>(
+    job: &'a TrainJob,
+    runtime: Option<&'a Runtime>,
+    observed: &'a Observed,
+) -> Inputs<'a> {
+    Inputs {
+        job,
+        runtime,
+        observed,
+    }
+}
+
+/// Reads an object as its type; an error tells the field.
+fn typed<T: DeserializeOwned>(json: &Value) -> Result<T, Problem> {
+    serde_path_to_error::deserialize(json)
+        .map_err(|error| Problem::invalid(error.path().to_string().as_str(), error.inner().to_string()))
+}

@@ -1,0 +1,188 @@
+//! Third step: the plan is carried out.
+//!
+//! Client. Objects are made before the JobSet that uses them. The JobSet is made by server-side apply without force:
+//! one of that name that appeared meanwhile, perhaps someone else's, is not taken over. An existing JobSet only gets
+//! the difference that the plan found.
+
+use std::sync::Arc;
+
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::api::{Patch, PatchParams, PostParams};
+use kube::{Api, ResourceExt};
+use serde_json::{Value, json};
+
+use super::context::{Context, Guarded};
+use super::decide::Decision;
+use super::error::{Doing, Error, conflict, kind_missing};
+use super::events::Note;
+use super::fetch::Fetched;
+use crate::api::{JobSet, names};
+use crate::plan::{JobSetAction, Plan, PlannedJobSet};
+use crate::status::own_jobset;
+
+/// How it went.
+pub(super) struct Applied {
+    /// The job's JobSet now.
+    pub jobset: Option<Arc<Guarded<JobSet>>>,
+    /// Whether all objects are known to be as they should be.
+    pub done: bool,
+    /// What went wrong.
+    pub error: Option<Error>,
+}
+
+/// Carries a decision out.
+pub(super) async fn apply(ctx: &Context, fetched: &Fetched<'_>, decision: Decision) -> Applied {
+    let result = match decision {
+        Decision::Leave => {
+            return Applied {
+                jobset: fetched.jobset.clone(),
+                done: false,
+                error: None,
+            };
+        }
+        Decision::Apply(plan) => execute(ctx, fetched, *plan).await,
+        Decision::Refuse { error, stop: false } => Err(error),
+        Decision::Refuse { error, stop: true } => {
+            let stop = json!({"spec": {"suspend": true}});
+            patch(ctx, fetched, stop).await.and(Err(error))
+        }
+    };
+    match result {
+        Ok(jobset) => Applied {
+            jobset,
+            done: true,
+            error: None,
+        },
+        Err(error) => Applied {
+            jobset: fetched.jobset.clone(),
+            done: false,
+            error: Some(error),
+        },
+    }
+}
+
+/// Carries a plan out. The plan is taken apart whole, so that a new kind of object cannot be forgotten here.
+async fn execute(
+    ctx: &Context,
+    fetched: &Fetched<'_>,
+    plan: Plan,
+) -> Result<Option<Arc<Guarded<JobSet>>>, Error> {
+    let Plan {
+        snapshot,
+        jobset: PlannedJobSet {
+            object,
+            action,
+            frozen,
+        },
+        warnings,
+        trace: _,
+    } = plan;
+    for warning in warnings {
+        tracing::info!(warning);
+    }
+    if let Some(snapshot) = snapshot {
+        create_snapshot(ctx, fetched, &snapshot).await?;
+    }
+    if !frozen.is_empty() {
+        ctx.events.send(Note::frozen(fetched.job, &frozen));
+    }
+    match action {
+        JobSetAction::Create => create(ctx, fetched, object).await.map(Some),
+        JobSetAction::Patch(change) => patch(ctx, fetched, change).await,
+        JobSetAction::Keep => {
+            if let Some(jobset) = fetched.jobset() {
+                ctx.compared.agree(fetched.key, fetched.job, jobset);
+            }
+            Ok(fetched.jobset.clone())
+        }
+    }
+}
+
+/// Creates the snapshot. One that exists by now is read by the next try.
+async fn create_snapshot(ctx: &Context, fetched: &Fetched<'_>, snapshot: &ConfigMap) -> Result<(), Error> {
+    ctx.api::<ConfigMap>(fetched.key)
+        .create(&post(), snapshot)
+        .await
+        .map(|_| ())
+        .doing(|| format!("create ConfigMap {}", snapshot.name_any()))
+}
+
+/// Makes the JobSet. One that exists by now is fine if it is the job's own; the watch brings it soon.
+async fn create(ctx: &Context, fetched: &Fetched<'_>, object: Value) -> Result<Arc<Guarded<JobSet>>, Error> {
+    let name = &fetched.key.name;
+    let api: Api<JobSet> = ctx.api(fetched.key);
+    let jobset = match api.patch(name, &patch_params(), &Patch::Apply(&object)).await {
+        Ok(created) if own_jobset(fetched.job, &created).is_some() => {
+            tracing::info!("created JobSet");
+            created
+        }
+        // Without force, a field that someone else set to another value is a conflict; so is a second controller.
+        Ok(_) => return Err(foreign(name)),
+        Err(error) if conflict(&error) => {
+            let existing = api.get(name).await.doing(|| format!("get JobSet {name}"))?;
+            if own_jobset(fetched.job, &existing).is_none() {
+                return Err(foreign(name));
+            }
+            existing
+        }
+        Err(error) if kind_missing(&error) => {
+            return Err(Error::KindMissing {
+                kind: names::JOBSET,
+                api_version: names::JOBSET_API_VERSION,
+            });
+        }
+        Err(error) => return Err(error).doing(|| format!("create JobSet {name}")),
+    };
+    Ok(remember(ctx, fetched, jobset))
+}
+
+fn foreign(name: &str) -> Error {
+    Error::Foreign {
+        kind: names::JOBSET,
+        name: name.to_owned(),
+    }
+}
+
+/// Changes the JobSet that was looked at, and no other. A change with lists only goes onto the very version that
+/// it was made from, as it replaces them whole.
+async fn patch(
+    ctx: &Context,
+    fetched: &Fetched<'_>,
+    mut change: Value,
+) -> Result<Option<Arc<Guarded<JobSet>>>, Error> {
+    let Some(jobset) = fetched.jobset() else {
+        return Ok(None);
+    };
+    change["metadata"]["uid"] = json!(jobset.metadata.uid);
+    if change.pointer("/spec/replicatedJobs").is_some() {
+        change["metadata"]["resourceVersion"] = json!(jobset.metadata.resource_version);
+    }
+    let name = &fetched.key.name;
+    let patched = ctx
+        .api::<JobSet>(fetched.key)
+        .patch(name, &patch_params(), &Patch::Merge(&change))
+        .await
+        .doing(|| format!("patch JobSet {name}"))?;
+    tracing::info!(suspend = patched.suspended(), "patched JobSet");
+    Ok(Some(remember(ctx, fetched, patched)))
+}
+
+fn remember(ctx: &Context, fetched: &Fetched<'_>, jobset: JobSet) -> Arc<Guarded<JobSet>> {
+    let jobset = Arc::new(kube::core::DeserializeGuard(Ok(jobset)));
+    ctx.written_jobsets.put(fetched.key.clone(), jobset.clone());
+    jobset
+}
+
+fn post() -> PostParams {
+    PostParams {
+        field_manager: Some(names::FIELD_MANAGER.to_owned()),
+        ..PostParams::default()
+    }
+}
+
+fn patch_params() -> PatchParams {
+    PatchParams {
+        field_manager: Some(names::FIELD_MANAGER.to_owned()),
+        ..PatchParams::default()
+    }
+}

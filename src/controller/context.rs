@@ -1,0 +1,117 @@
+//! What every reconcile shares.
+//!
+//! Holds the client; makes no call itself.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use kube::core::DeserializeGuard;
+use kube::runtime::reflector::{ObjectRef, Store};
+use kube::{Api, Client, Resource, ResourceExt};
+
+use super::events::Recorder;
+use super::metrics::Metrics;
+use super::queue::Queue;
+use super::retry::Retries;
+use super::watch::Watched;
+use super::written::Written;
+use crate::api::{ClusterTrainingRuntime, JobSet, TrainJob, TrainingRuntime};
+
+/// An object that may not be what its kind promises: one such must not stall the watch of all.
+pub(super) type Guarded<K> = DeserializeGuard<K>;
+/// Namespace and name of a TrainJob, and so of its JobSet.
+pub(super) type Key = ObjectRef<Guarded<TrainJob>>;
+
+/// What every reconcile shares.
+pub(super) struct Context {
+    /// The client.
+    pub client: Client,
+    /// All TrainJobs.
+    pub jobs: Watched<TrainJob>,
+    /// All JobSets, without their spec but `suspend`.
+    pub jobsets: Watched<JobSet>,
+    /// All namespaced runtimes.
+    pub runtimes: Watched<TrainingRuntime>,
+    /// All cluster runtimes.
+    pub cluster_runtimes: Watched<ClusterTrainingRuntime>,
+    /// TrainJobs that were written and not seen since.
+    pub written_jobs: Written<Guarded<TrainJob>>,
+    /// JobSets that were written and not seen since.
+    pub written_jobsets: Written<Guarded<JobSet>>,
+    /// What need not be compared again.
+    pub compared: Compared,
+    /// The jobs that wait.
+    pub queue: Queue,
+    /// Errors in a row.
+    pub retries: Retries<Key>,
+    /// Events.
+    pub events: Recorder,
+    /// Metrics.
+    pub metrics: Metrics,
+}
+
+impl Context {
+    /// The API of a kind in the namespace of a job.
+    pub(super) fn api<K>(&self, key: &Key) -> Api<K>
+    where
+        K: Resource<Scope = k8s_openapi::NamespaceResourceScope>,
+        K::DynamicType: Default,
+    {
+        Api::namespaced(self.client.clone(), key.namespace.as_deref().unwrap_or_default())
+    }
+
+    /// Forgets a job that is gone.
+    pub(super) fn forget(&self, key: &Key) {
+        self.queue.begin(key);
+        self.retries.forget(key);
+        self.written_jobs.forget(key);
+        self.compared.forget(key);
+    }
+}
+
+/// Looks an object up in a store.
+pub(super) fn stored<K>(
+    store: &Store<Guarded<K>>,
+    namespace: Option<&str>,
+    name: &str,
+) -> Option<Arc<Guarded<K>>>
+where
+    K: Resource + Clone + 'static,
+    K::DynamicType: Default + Eq + std::hash::Hash + Clone,
+{
+    let mut key = ObjectRef::new(name);
+    key.namespace = namespace.map(str::to_owned);
+    store.get(&key)
+}
+
+/// The suspended jobs whose JobSet was found to be as it should be, by the generations of both: it need not be
+/// read and compared again until one of them changes.
+#[derive(Debug, Default)]
+pub(super) struct Compared(Mutex<HashMap<Key, [Option<(String, i64)>; 2]>>);
+
+impl Compared {
+    /// Notes that these two agree.
+    pub(super) fn agree(&self, key: &Key, job: &TrainJob, jobset: &JobSet) {
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(key.clone(), [generation(job), generation(jobset)]);
+    }
+
+    /// Tells whether these two are known to agree.
+    pub(super) fn known(&self, key: &Key, job: &TrainJob, jobset: &JobSet) -> bool {
+        let now = [generation(job), generation(jobset)];
+        now.iter().all(Option::is_some)
+            && self.0.lock().unwrap_or_else(PoisonError::into_inner).get(key) == Some(&now)
+    }
+
+    /// Forgets a job.
+    pub(super) fn forget(&self, key: &Key) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(key);
+    }
+}
+
+/// Which object it is and how often its spec was changed.
+fn generation<K: Resource>(object: &K) -> Option<(String, i64)> {
+    Some((object.uid()?, object.meta().generation?))
+}

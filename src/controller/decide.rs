@@ -1,0 +1,51 @@
+//! Second step: what is to be done about it.
+//!
+//! No client. All that is decided is decided by [`crate::plan`]; here its inputs are put together.
+
+use super::error::Error;
+use super::fetch::{Facts, Fetched};
+use crate::plan::{Inputs, Observed, Plan, plan};
+use crate::status::Due;
+
+/// What is to be done.
+pub(super) enum Decision {
+    /// Nothing is built.
+    Leave,
+    /// The plan is carried out.
+    Apply(Box<Plan>),
+    /// The job cannot be built; a running JobSet of a job that is to be suspended stops all the same.
+    Refuse {
+        /// Why.
+        error: Error,
+        /// Whether the JobSet must stop.
+        stop: bool,
+    },
+}
+
+/// Decides what is to be done.
+pub(super) fn decide(fetched: &mut Fetched<'_>) -> Decision {
+    if fetched.due != Due::Build {
+        return Decision::Leave;
+    }
+    let stop = fetched.job.suspended() && fetched.jobset().is_some_and(|j| !j.suspended());
+    let Facts { runtime, snapshot } = match std::mem::replace(&mut fetched.facts, Ok(Facts::default())) {
+        Ok(facts) => facts,
+        Err(error) => return Decision::Refuse { error, stop },
+    };
+    let observed = Observed {
+        jobset: fetched.jobset().cloned(),
+        snapshot,
+    };
+    let inputs = Inputs {
+        job: fetched.job,
+        runtime: runtime.as_ref(),
+        observed: &observed,
+    };
+    match plan(&inputs) {
+        Ok(plan) => Decision::Apply(Box::new(plan)),
+        Err(problems) => Decision::Refuse {
+            error: Error::Refused(problems),
+            stop,
+        },
+    }
+}

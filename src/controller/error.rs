@@ -1,0 +1,290 @@
+//! What can go wrong, sorted into the few classes that decide what happens next.
+//!
+//! No client. The class is the label of the error metric, decides whether the author of the job is told, and how
+//! soon the job is tried again.
+
+use std::time::Duration;
+
+use kube::core::Status;
+
+use crate::plan::{Problems, Reason};
+
+/// Why a job could not be brought to where it should be.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Error {
+    /// The stored object is not a TrainJob.
+    #[error("TrainJob cannot be read: {0}")]
+    Unreadable(String),
+    /// Another object that the job needs cannot be read.
+    #[error("{what} cannot be read: {why}")]
+    UnreadableOther {
+        /// Kind and name of the object.
+        what: String,
+        /// What the parser says.
+        why: String,
+    },
+    /// The job, its runtime or its snapshot is not right.
+    #[error("{0}")]
+    Refused(Problems),
+    /// An object of the name that the job needs belongs to someone else.
+    #[error(
+        "{kind} {name} exists and does not belong to this TrainJob: rename the TrainJob, or delete that {kind}"
+    )]
+    Foreign {
+        /// Kind of the object.
+        kind: &'static str,
+        /// Name of the object.
+        name: String,
+    },
+    /// The API server does not know a kind that the job needs.
+    #[error(
+        "the cluster does not serve {kind} ({api_version}): install it, the job starts as soon as it is there"
+    )]
+    KindMissing {
+        /// The kind.
+        kind: &'static str,
+        /// Its API version.
+        api_version: &'static str,
+    },
+    /// A call of the API server went wrong.
+    #[error("cannot {doing}")]
+    Api {
+        /// What was tried, such as `create JobSet a`.
+        doing: String,
+        /// What came back.
+        source: Box<kube::Error>,
+    },
+    /// The reconcile took too long and was given up.
+    #[error("gave up after {} s", .0.as_secs())]
+    TimedOut(Duration),
+    /// The reconcile panicked.
+    #[error("internal error, please report it: {0}")]
+    Panicked(String),
+}
+
+/// What kind of trouble an error is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Class {
+    /// The author of the job, or of its runtime, must change something.
+    Invalid,
+    /// The job can never run.
+    Impossible,
+    /// Something that the job needs is not there yet.
+    Waiting,
+    /// The API server refuses a request for good.
+    Rejected,
+    /// Someone else changed the object first.
+    Conflict,
+    /// The namespace is going away, and the job with it.
+    Leaving,
+    /// The API server has trouble, or is too busy.
+    Unavailable,
+    /// A defect of this program.
+    Internal,
+}
+
+impl Class {
+    /// Gives the class as a metric label.
+    pub(super) fn label(self) -> &'static str {
+        match self {
+            Self::Invalid => "invalid",
+            Self::Impossible => "impossible",
+            Self::Waiting => "waiting",
+            Self::Rejected => "rejected",
+            Self::Conflict => "conflict",
+            Self::Leaving => "leaving",
+            Self::Unavailable => "unavailable",
+            Self::Internal => "internal",
+        }
+    }
+
+    /// Tells whether the error says something about the job, so that its author must see it in status and events.
+    pub(super) fn concerns_author(self) -> bool {
+        match self {
+            Self::Invalid | Self::Impossible | Self::Waiting | Self::Rejected | Self::Internal => true,
+            Self::Conflict | Self::Leaving | Self::Unavailable => false,
+        }
+    }
+}
+
+impl Error {
+    /// Sorts the error.
+    pub(super) fn class(&self) -> Class {
+        match self {
+            Self::Unreadable(_) | Self::UnreadableOther { .. } => Class::Invalid,
+            Self::Refused(problems) => match problems.reason() {
+                Some(Reason::RuntimeNotSupported) => Class::Impossible,
+                Some(Reason::RuntimeNotFound | Reason::Snapshot | Reason::Foreign) => Class::Waiting,
+                Some(Reason::Invalid | Reason::NotSupportedYet) | None => Class::Invalid,
+            },
+            Self::Foreign { .. } | Self::KindMissing { .. } => Class::Waiting,
+            Self::Api { source, .. } => class_of(source),
+            Self::TimedOut(_) => Class::Unavailable,
+            Self::Panicked(_) => Class::Internal,
+        }
+    }
+
+    /// How long the API server asked to be left alone.
+    pub(super) fn retry_after(&self) -> Option<Duration> {
+        let Self::Api { source, .. } = self else {
+            return None;
+        };
+        let kube::Error::Api(status) = &**source else {
+            return None;
+        };
+        let seconds = status.details.as_ref()?.retry_after_seconds;
+        (seconds > 0).then(|| Duration::from_secs(seconds.into()))
+    }
+
+    /// Says the whole of it in one line, for people.
+    pub(super) fn text(&self) -> String {
+        match self {
+            Self::Api { source, .. } => format!("{self}: {}", api_text(source)),
+            other => other.to_string(),
+        }
+    }
+}
+
+/// Tells what was tried when a call of the API server fails.
+pub(super) trait Doing<T> {
+    /// Names what was tried, such as `create JobSet a`; it is put behind "cannot".
+    fn doing(self, what: impl FnOnce() -> String) -> Result<T, Error>;
+}
+
+impl<T> Doing<T> for Result<T, kube::Error> {
+    fn doing(self, what: impl FnOnce() -> String) -> Result<T, Error> {
+        self.map_err(|source| Error::Api {
+            doing: what(),
+            source: Box::new(source),
+        })
+    }
+}
+
+/// Tells whether the API server does not know the kind at all: then its 404 names no object.
+pub(super) fn kind_missing(error: &kube::Error) -> bool {
+    match error {
+        kube::Error::Api(status) => {
+            status.code == 404 && status.details.as_ref().is_none_or(|d| d.name.is_empty())
+        }
+        _ => false,
+    }
+}
+
+/// Tells whether someone else's fields, or another version, stand in the way.
+pub(super) fn conflict(error: &kube::Error) -> bool {
+    matches!(error, kube::Error::Api(status) if status.code == 409)
+}
+
+/// Tells whether the object does not exist.
+pub(super) fn not_found(error: &kube::Error) -> bool {
+    matches!(error, kube::Error::Api(status) if status.code == 404)
+}
+
+/// Says what came back, in the API server's own words where it spoke.
+pub(super) fn api_text(error: &kube::Error) -> String {
+    if let kube::Error::Api(status) = error {
+        return status.message.clone();
+    }
+    let mut text = error.to_string();
+    let mut source = std::error::Error::source(error);
+    while let Some(cause) = source {
+        let cause_text = cause.to_string();
+        if !text.contains(&cause_text) {
+            text = format!("{text}: {cause_text}");
+        }
+        source = cause.source();
+    }
+    text
+}
+
+fn class_of(error: &kube::Error) -> Class {
+    match error {
+        kube::Error::Api(status) => class_of_status(status),
+        kube::Error::SerdeError(_) => Class::Rejected,
+        kube::Error::BuildRequest(_) | kube::Error::HttpError(_) => Class::Internal,
+        _ => Class::Unavailable,
+    }
+}
+
+fn class_of_status(status: &Status) -> Class {
+    let details = status.details.as_ref();
+    let namespace_ends = details.is_some_and(|d| {
+        d.causes.iter().any(|c| c.reason == "NamespaceTerminating")
+            || (status.code == 404 && d.kind == "namespaces")
+    });
+    match status.code {
+        _ if namespace_ends => Class::Leaving,
+        404 | 409 => Class::Conflict,
+        400 | 402..=407 | 410..=428 => Class::Rejected,
+        _ => Class::Unavailable,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kube::core::response::{StatusCause, StatusDetails};
+
+    use super::*;
+
+    fn refused(code: u16, details: StatusDetails) -> Error {
+        let status = Status::failure("no", "Whatever")
+            .with_code(code)
+            .with_details(details);
+        Err::<(), _>(kube::Error::Api(status.boxed()))
+            .doing(|| "create JobSet a".to_owned())
+            .unwrap_err()
+    }
+
+    #[test]
+    fn answers_of_the_api_server_are_sorted_by_their_code() {
+        let class = |code| {
+            refused(
+                code,
+                StatusDetails {
+                    name: "a".into(),
+                    ..StatusDetails::default()
+                },
+            )
+            .class()
+        };
+        assert_eq!(class(409), Class::Conflict);
+        assert_eq!(class(404), Class::Conflict);
+        assert_eq!(class(403), Class::Rejected);
+        assert_eq!(class(422), Class::Rejected);
+        for code in [401, 408, 429, 500, 502, 503, 504] {
+            assert_eq!(class(code), Class::Unavailable, "{code}");
+        }
+    }
+
+    #[test]
+    fn a_namespace_on_its_way_out_is_no_fault_of_the_job() {
+        let cause = StatusCause {
+            reason: "NamespaceTerminating".into(),
+            message: String::new(),
+            field: String::new(),
+        };
+        let details = StatusDetails {
+            causes: vec![cause],
+            ..StatusDetails::default()
+        };
+        assert_eq!(refused(403, details).class(), Class::Leaving);
+    }
+
+    #[test]
+    fn the_time_that_the_api_server_asks_for_is_read() {
+        let details = StatusDetails {
+            retry_after_seconds: 7,
+            ..StatusDetails::default()
+        };
+        assert_eq!(refused(429, details).retry_after(), Some(Duration::from_secs(7)));
+        assert_eq!(refused(429, StatusDetails::default()).retry_after(), None);
+    }
+
+    #[test]
+    fn the_text_is_one_line_in_the_words_of_the_api_server() {
+        assert_eq!(
+            refused(422, StatusDetails::default()).text(),
+            "cannot create JobSet a: no"
+        );
+    }
+}

@@ -1,0 +1,202 @@
+//! First step: what there is.
+//!
+//! Client. Reads from memory what a watch has brought, and from the API server only what a build needs: the JobSet
+//! as it is now, the snapshot, and the runtime where the watch does not know it yet.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::core::{ApiResource, DynamicObject};
+use kube::{Api, Resource, ResourceExt};
+use serde::de::DeserializeOwned;
+
+use super::context::{Context, Guarded, Key, stored};
+use super::error::{Doing, Error, kind_missing, not_found};
+use super::watch::{State, Watched};
+use crate::api::{ClusterTrainingRuntime, JobSet, TrainJob, TrainingRuntime, names};
+use crate::plan::{Runtime, RuntimeKind};
+use crate::status::{Due, due, own_jobset, owned_by};
+
+/// What there is of a job.
+pub(super) struct Fetched<'a> {
+    /// Where the job is.
+    pub key: &'a Key,
+    /// The job.
+    pub job: &'a TrainJob,
+    /// Its own JobSet; whole only when a build is due.
+    pub jobset: Option<Arc<Guarded<JobSet>>>,
+    /// How much is to be done.
+    pub due: Due,
+    /// What a build needs, or why it cannot be known.
+    pub facts: Result<Facts, Error>,
+    /// When all this was read.
+    pub now: Timestamp,
+}
+
+/// What a build needs besides job and JobSet.
+#[derive(Default)]
+pub(super) struct Facts {
+    /// The runtime, unless a snapshot stands for it.
+    pub runtime: Option<Runtime>,
+    /// The snapshot.
+    pub snapshot: Option<ConfigMap>,
+}
+
+impl Fetched<'_> {
+    /// The JobSet, if it can be read.
+    pub(super) fn jobset(&self) -> Option<&JobSet> {
+        self.jobset.as_ref().and_then(|j| j.0.as_ref().ok())
+    }
+}
+
+/// Reads what there is of a job.
+pub(super) async fn fetch<'a>(ctx: &Context, key: &'a Key, job: &'a TrainJob) -> Result<Fetched<'a>, Error> {
+    let mut fetched = Fetched {
+        key,
+        job,
+        jobset: None,
+        due: due(job, None, Timestamp::now()),
+        facts: Ok(Facts::default()),
+        now: Timestamp::now(),
+    };
+    if fetched.due == Due::Nothing {
+        return Ok(fetched);
+    }
+    match jobset(ctx, key, job).await {
+        Ok(jobset) => fetched.jobset = jobset,
+        Err(error @ Error::KindMissing { .. }) => {
+            fetched.facts = Err(error);
+            return Ok(fetched);
+        }
+        Err(error) => return Err(error),
+    }
+    fetched.due = due(job, fetched.jobset(), fetched.now);
+    if let (Due::Build, Some(jobset)) = (fetched.due, fetched.jobset()) {
+        if ctx.compared.known(key, job, jobset) {
+            fetched.due = Due::Observe;
+        } else {
+            fetched.jobset = live_jobset(ctx, key, job).await?;
+            fetched.due = due(job, fetched.jobset(), fetched.now);
+        }
+    }
+    if fetched.due == Due::Build {
+        fetched.facts = facts(ctx, key, job).await;
+    }
+    Ok(fetched)
+}
+
+/// Says what in a stored object is not as its type wants it, with the path of the field: the watch does not keep it.
+pub(super) async fn unreadable(ctx: &Context, key: &Key, what: &str) -> Error {
+    let resource = ApiResource::erase::<TrainJob>(&());
+    let namespace = key.namespace.as_deref().unwrap_or_default();
+    let api = Api::<DynamicObject>::namespaced_with(ctx.client.clone(), namespace, &resource);
+    let stored = api
+        .get(&key.name)
+        .await
+        .ok()
+        .and_then(|object| serde_json::to_value(object).ok());
+    let found = stored.and_then(|stored| serde_path_to_error::deserialize::<_, TrainJob>(stored).err());
+    Error::Unreadable(found.map_or_else(|| what.to_owned(), |e| format!("{}: {}", e.path(), e.inner())))
+}
+
+/// Finds the job's own JobSet; one of the same name that belongs to someone else counts as none.
+async fn jobset(ctx: &Context, key: &Key, job: &TrainJob) -> Result<Option<Arc<Guarded<JobSet>>>, Error> {
+    if ctx.jobsets.state() != State::Listed {
+        return live_jobset(ctx, key, job).await;
+    }
+    let watched = stored(&ctx.jobsets.store, key.namespace.as_deref(), &key.name);
+    own(job, ctx.written_jobsets.newest(key, watched))
+}
+
+async fn live_jobset(
+    ctx: &Context,
+    key: &Key,
+    job: &TrainJob,
+) -> Result<Option<Arc<Guarded<JobSet>>>, Error> {
+    match ctx.api::<Guarded<JobSet>>(key).get(&key.name).await {
+        Ok(jobset) => own(job, Some(Arc::new(jobset))),
+        Err(error) if kind_missing(&error) => Err(Error::KindMissing {
+            kind: names::JOBSET,
+            api_version: names::JOBSET_API_VERSION,
+        }),
+        Err(error) if not_found(&error) => Ok(None),
+        Err(error) => Err(error).doing(|| format!("get JobSet {}", key.name)),
+    }
+}
+
+/// Keeps a JobSet if it is the job's own and can be read.
+fn own(job: &TrainJob, jobset: Option<Arc<Guarded<JobSet>>>) -> Result<Option<Arc<Guarded<JobSet>>>, Error> {
+    let Some(guarded) = jobset else { return Ok(None) };
+    let own = match &guarded.0 {
+        Ok(jobset) => own_jobset(job, jobset).is_some(),
+        Err(broken) if owned_by(&broken.metadata, job) => {
+            return Err(Error::UnreadableOther {
+                what: format!("JobSet {}", guarded.name_any()),
+                why: broken.error.clone(),
+            });
+        }
+        Err(_) => false,
+    };
+    Ok(own.then_some(guarded))
+}
+
+async fn facts(ctx: &Context, key: &Key, job: &TrainJob) -> Result<Facts, Error> {
+    let snapshot = format!("{}{}", key.name, names::SNAPSHOT_SUFFIX);
+    let snapshot = ctx
+        .api::<ConfigMap>(key)
+        .get_opt(&snapshot)
+        .await
+        .doing(|| format!("get ConfigMap {snapshot}"))?;
+    let runtime = match &snapshot {
+        Some(_) => None,
+        None => runtime(ctx, key, job).await?,
+    };
+    Ok(Facts { runtime, snapshot })
+}
+
+/// Finds the runtime that the job names; `None` also for kinds that do not exist.
+async fn runtime(ctx: &Context, key: &Key, job: &TrainJob) -> Result<Option<Runtime>, Error> {
+    let name = &job.spec.runtime_ref.name;
+    let namespace = key.namespace.as_deref().unwrap_or_default();
+    match RuntimeKind::of(&job.spec.runtime_ref) {
+        None => Ok(None),
+        Some(RuntimeKind::Namespaced) => {
+            let api = Api::namespaced(ctx.client.clone(), namespace);
+            let found = look_up::<TrainingRuntime>(&ctx.runtimes, Some(namespace), name, &api).await?;
+            Ok(found.map(Runtime::from))
+        }
+        Some(RuntimeKind::Cluster) => {
+            let api = Api::all(ctx.client.clone());
+            let found = look_up::<ClusterTrainingRuntime>(&ctx.cluster_runtimes, None, name, &api).await?;
+            Ok(found.map(Runtime::from))
+        }
+    }
+}
+
+/// Looks in memory first, and asks the API server before it says no: the object may be newer than the watch.
+async fn look_up<K>(
+    watched: &Watched<K>,
+    namespace: Option<&str>,
+    name: &str,
+    api: &Api<Guarded<K>>,
+) -> Result<Option<K>, Error>
+where
+    K: Resource<DynamicType = ()> + Clone + std::fmt::Debug + DeserializeOwned + 'static,
+{
+    if let Some(found) = stored(&watched.store, namespace, name)
+        && let Ok(found) = &found.0
+    {
+        return Ok(Some(found.clone()));
+    }
+    let what = || format!("{} {name}", K::kind(&()));
+    let found = api.get_opt(name).await.doing(|| format!("get {}", what()))?;
+    match found.map(|f| f.0) {
+        None => Ok(None),
+        Some(Ok(found)) => Ok(Some(found)),
+        Some(Err(broken)) => Err(Error::UnreadableOther {
+            what: what(),
+            why: broken.error,
+        }),
+    }
+}

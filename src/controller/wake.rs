@@ -1,0 +1,108 @@
+//! Which jobs an event of a watch wakes.
+//!
+//! No client. A job or its JobSet wakes that job; a runtime wakes the jobs that name it and have no JobSet, as nothing
+//! of it matters to the others.
+
+use std::hash::Hash;
+use std::sync::Arc;
+
+use kube::runtime::reflector::ObjectRef;
+use kube::runtime::watcher::Event;
+use kube::{Resource, ResourceExt};
+use tokio::sync::mpsc;
+
+use super::context::{Context, Guarded, Key, stored};
+use super::finalizers::Leftover;
+use crate::api::{JobSet, TrainJob};
+use crate::plan::RuntimeKind;
+
+/// A TrainJob came, changed or went.
+pub(super) fn job(ctx: &Context, event: &Event<Guarded<TrainJob>>) {
+    match event {
+        Event::Apply(job) | Event::InitApply(job) => ctx.queue.add(ObjectRef::from_obj(job)),
+        Event::Delete(job) => ctx.forget(&ObjectRef::from_obj(job)),
+        Event::Init => ctx.written_jobs.clear(),
+        Event::InitDone => {}
+    }
+}
+
+/// A JobSet came, changed or went.
+pub(super) fn jobset(ctx: &Context, event: &Event<Guarded<JobSet>>) {
+    let wake = |jobset: &Guarded<JobSet>| {
+        let key = key_of(jobset);
+        if stored(&ctx.jobs.store, key.namespace.as_deref(), &key.name).is_some() {
+            ctx.queue.add(key);
+        }
+    };
+    match event {
+        Event::Apply(jobset) | Event::InitApply(jobset) => wake(jobset),
+        Event::Delete(jobset) => {
+            ctx.written_jobsets.gone(&key_of(jobset), jobset);
+            wake(jobset);
+        }
+        Event::Init => ctx.written_jobsets.clear(),
+        // JobSets that are gone since the last list send no event of their own; and jobs that waited for the kind
+        // are to be built now.
+        Event::InitDone => wake_where(ctx, |_| true),
+    }
+}
+
+/// A runtime came or changed: jobs may wait for it, and it may carry an old finalizer.
+pub(super) fn runtime<K>(
+    ctx: &Context,
+    leftovers: &mpsc::UnboundedSender<Leftover>,
+    kind: RuntimeKind,
+    event: &Event<Guarded<K>>,
+) where
+    K: Resource<DynamicType = ()> + Clone + 'static,
+{
+    let (Event::Apply(runtime) | Event::InitApply(runtime)) = event else {
+        return;
+    };
+    if let Some(leftover) = Leftover::in_metadata(kind, runtime.meta()) {
+        // Without a receiver the controller is about to end.
+        let _ = leftovers.send(leftover);
+    }
+    let (namespace, name) = (runtime.namespace(), runtime.name_any());
+    wake_where(ctx, |job| {
+        let reference = &job.spec.runtime_ref;
+        RuntimeKind::of(reference) == Some(kind)
+            && reference.name == name
+            && (kind == RuntimeKind::Cluster || job.metadata.namespace == namespace)
+            && !job.finished()
+            && stored(
+                &ctx.jobsets.store,
+                job.metadata.namespace.as_deref(),
+                &job.name_any(),
+            )
+            .is_none()
+    });
+}
+
+fn wake_where(ctx: &Context, wanted: impl Fn(&TrainJob) -> bool) {
+    for guarded in ctx.jobs.store.state() {
+        if guarded.0.as_ref().is_ok_and(&wanted) {
+            ctx.queue.add(ObjectRef::from_obj(&*guarded));
+        }
+    }
+}
+
+/// The job of a JobSet has its name.
+fn key_of<K>(object: &Guarded<K>) -> Key
+where
+    K: Resource<DynamicType = ()>,
+    K::DynamicType: Eq + Hash,
+{
+    let mut key = Key::new(&object.name_any());
+    key.namespace = object.namespace();
+    key
+}
+
+/// Notes what a watch brings, for a context that is shared.
+pub(super) fn shared<E, F: Fn(&Context, &E) + Send>(
+    ctx: &Arc<Context>,
+    on: F,
+) -> impl Fn(&E) + Send + use<E, F> {
+    let ctx = ctx.clone();
+    move |event| on(&ctx, event)
+}

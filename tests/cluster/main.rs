@@ -1,0 +1,16 @@
+//! Tests on a real cluster: API server, scheduler, kubelet and JobSet, and the controller as a process of its own.
+//!
+//! `cargo xtask test` brings the cluster up and sets what they need.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    reason = "a test fails by panicking, and shows a log when it does"
+)]
+
+mod faults;
+mod life;
+mod refusals;
+mod release;
+mod support;
+mod trouble;

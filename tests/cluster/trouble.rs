@@ -1,0 +1,188 @@
+//! Many jobs at once, and a world that fails: the controller is killed, restarted, refused, and loses its kinds.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use futures::{StreamExt, stream};
+use kube::ResourceExt;
+use kube::api::ListParams;
+use serde_json::json;
+
+use crate::faults::{Fault, Faults};
+use crate::support::{
+    Cluster, Controller, audit_position, kubectl, repository, requests_since, until, writes_since,
+};
+
+const MANY: usize = 200;
+
+/// Creates suspended jobs: they get their JobSet, and no pods that would keep two cores busy.
+async fn create_many(cluster: &Cluster, count: usize) {
+    stream::iter(0..count)
+        .for_each_concurrent(8, |i| async move {
+            cluster
+                .create_job(&format!("job-{i}"), "plain", json!({"suspend": true}))
+                .await;
+        })
+        .await;
+}
+
+async fn all_have_their_jobset(cluster: &Cluster, count: usize) {
+    until(&format!("{count} JobSets"), async || {
+        let jobsets = cluster.jobsets().list(&ListParams::default()).await.unwrap();
+        (jobsets.items.len() == count).then_some(())
+    })
+    .await;
+    let jobs = cluster.jobs().list(&ListParams::default()).await.unwrap();
+    let uids: BTreeMap<String, String> = jobs
+        .into_iter()
+        .map(|j| (j.name_any(), j.uid().unwrap()))
+        .collect();
+    for jobset in cluster.jobsets().list(&ListParams::default()).await.unwrap() {
+        let owner = &jobset.metadata.owner_references.as_ref().unwrap()[0];
+        assert_eq!(uids[&jobset.name_any()], owner.uid);
+    }
+}
+
+async fn all_are_reported(cluster: &Cluster, count: usize) {
+    until("every status is written", async || {
+        let jobs = cluster.jobs().list(&ListParams::default()).await.unwrap();
+        let reported = |j: &&trainer::api::TrainJob| {
+            j.has("Suspended") && j.status.as_ref().is_some_and(|s| s.jobs_status.is_some())
+        };
+        (jobs.iter().filter(reported).count() == count).then_some(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn two_hundred_jobs_at_once_all_get_their_jobset_and_a_restart_writes_nothing() {
+    let cluster = Cluster::take().await;
+    let controller = Controller::start();
+    cluster.create_runtime("plain", "true").await;
+    let start = audit_position();
+    create_many(&cluster, MANY).await;
+    all_have_their_jobset(&cluster, MANY).await;
+    all_are_reported(&cluster, MANY).await;
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    let writes = writes_since(start);
+    let count = |what: &str| writes.iter().filter(|w| *w == what).count();
+    assert_eq!(count("patch jobsets"), MANY, "one write makes a JobSet");
+    assert_eq!(count("create configmaps"), MANY, "one write makes a snapshot");
+    assert!(
+        count("patch trainjobs/status") <= 3 * MANY,
+        "{} status writes",
+        count("patch trainjobs/status")
+    );
+    assert_eq!(count("create events"), 0);
+
+    drop(controller);
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let restart = audit_position();
+    let controller = Controller::start();
+    controller.says("watching kind=TrainJob").await;
+    controller.says("watching kind=JobSet").await;
+    // A job that comes now is behind the others in the queue.
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    assert_eq!(
+        writes_since(restart),
+        Vec::<String>::new(),
+        "{:?}",
+        requests_since(restart).len()
+    );
+    cluster.leave().await;
+}
+
+#[tokio::test]
+async fn killed_at_any_moment_it_goes_on_where_it_was() {
+    let cluster = Cluster::take().await;
+    cluster.create_runtime("plain", "true").await;
+    let count = 60;
+    let kills = async {
+        for delay in [150, 250, 350, 200, 300] {
+            let controller = Controller::start();
+            tokio::time::sleep(Duration::from_millis(500 + delay)).await;
+            controller.kill();
+        }
+        Controller::start()
+    };
+    let ((), _controller) = tokio::join!(create_many(&cluster, count), kills);
+    all_have_their_jobset(&cluster, count).await;
+    all_are_reported(&cluster, count).await;
+    cluster.leave().await;
+}
+
+#[tokio::test]
+async fn refused_and_failing_requests_are_tried_again() {
+    let cluster = Cluster::take().await;
+    cluster.create_runtime("plain", "true").await;
+    let faults = Faults::before(cluster.client.clone()).await;
+    let _controller = Controller::start_through(Some(&faults.address));
+    // Each kind of write fails in each way before it works.
+    for (at, code) in [409, 429, 500, 503].into_iter().enumerate() {
+        for (method, path) in [("POST", "configmaps"), ("PATCH", "jobsets"), ("PATCH", "status")] {
+            faults.add(Fault {
+                method,
+                path,
+                code,
+                times: 2,
+            });
+        }
+        let name = format!("job-{at}");
+        cluster.create_job(&name, "plain", json!({"suspend": true})).await;
+        cluster
+            .job_when(&name, "is reported", |j| j.has("Suspended"))
+            .await;
+        cluster.jobset_when(&name, "is there", |_| true).await;
+        assert_eq!(faults.left(), 0, "every fault was met");
+    }
+    // All connections end, as when the API server restarts.
+    faults.cut().await;
+    cluster
+        .create_job("after", "plain", json!({"suspend": true}))
+        .await;
+    cluster.jobset_when("after", "is there", |_| true).await;
+    cluster.leave().await;
+}
+
+#[tokio::test]
+async fn without_jobset_it_says_so_and_starts_when_jobset_is_installed() {
+    let cluster = Cluster::take().await;
+    let crd = kubectl(&["get", "crd", "jobsets.jobset.x-k8s.io", "-o", "json"]);
+    kubectl(&["delete", "crd", "jobsets.jobset.x-k8s.io", "--wait=true"]);
+    let controller = Controller::start();
+    cluster.create_runtime("plain", "true").await;
+    controller.says("the cluster does not serve this kind").await;
+    cluster
+        .create_job("waits", "plain", json!({"suspend": true}))
+        .await;
+    cluster.event("waits", "does not serve JobSet").await;
+
+    let mut crd: serde_json::Value = serde_json::from_str(&crd).unwrap();
+    for key in [
+        "resourceVersion",
+        "uid",
+        "creationTimestamp",
+        "generation",
+        "managedFields",
+    ] {
+        crd["metadata"].as_object_mut().unwrap().remove(key);
+    }
+    crd.as_object_mut().unwrap().remove("status");
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), crd.to_string()).unwrap();
+    kubectl(&[
+        "apply",
+        "--server-side",
+        "--force-conflicts",
+        "-f",
+        file.path().to_str().unwrap(),
+    ]);
+    cluster.jobset_when("waits", "is there", |_| true).await;
+    cluster
+        .job_when("waits", "is stalled no more", |j| {
+            j.condition("Stalled").is_none() && j.has("Suspended")
+        })
+        .await;
+    assert!(repository("crds").exists());
+    cluster.leave().await;
+}

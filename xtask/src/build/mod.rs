@@ -1,0 +1,6 @@
+//! Makes what the cluster and its images consist of, from package registries, each thing once.
+
+pub(crate) mod debian;
+pub(crate) mod go;
+pub(crate) mod python;
+mod standins;

@@ -1,0 +1,69 @@
+//! A port of this machine's loopback that leads to a cluster's API server: the only way into a cluster's network.
+
+use std::io::{self, BufRead, BufReader, Write};
+use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
+use std::path::Path;
+use std::thread;
+
+use anyhow::{Context, Result, anyhow};
+
+use super::namespaces::{Namespaces, enter_network};
+use super::network::API_PORT;
+use super::process_id::ProcessId;
+use crate::process::{Task, tail};
+
+/// The hidden command.
+pub(crate) const COMMAND: &str = "cluster-forward";
+
+/// Starts the forwarding process; returns it and the port, which the kernel chooses.
+pub(super) fn start(namespaces: &Namespaces, log: &Path) -> Result<(ProcessId, u16)> {
+    let mut child = Task::lasting(std::env::current_exe()?)
+        .arg(COMMAND)
+        .arg(namespaces.init().id().to_string())
+        .detached_with_output(log)?;
+    let output = child
+        .stdout
+        .take()
+        .ok_or_else(|| anyhow!("no output of the forwarding process"))?;
+    let mut line = String::new();
+    BufReader::new(output).read_line(&mut line)?;
+    let port = line
+        .trim()
+        .parse()
+        .with_context(|| format!("cannot forward a port:\n{}", tail(log, 5)))?;
+    Ok((ProcessId::of(child.id())?, port))
+}
+
+/// What that process does. A socket belongs to the network in which it was made: the listener to the machine's, all
+/// later connections to the cluster's.
+pub(crate) fn run(init: i32) -> Result<()> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+    enter_network(init)?;
+    let mut output = io::stdout();
+    writeln!(output, "{}", listener.local_addr()?.port())?;
+    output.flush()?;
+    for client in listener.incoming() {
+        let client = client?;
+        // An API server that is not up yet refuses the connection; the client sees it closed and tries again.
+        thread::spawn(move || {
+            TcpStream::connect((Ipv4Addr::LOCALHOST, API_PORT)).and_then(|server| join(&client, &server))
+        });
+    }
+    Ok(())
+}
+
+fn join(client: &TcpStream, server: &TcpStream) -> io::Result<()> {
+    client.set_nodelay(true)?;
+    server.set_nodelay(true)?;
+    thread::scope(|scope| {
+        scope.spawn(|| copy(client, server));
+        copy(server, client);
+    });
+    Ok(())
+}
+
+/// Copies one direction to its end. Either side may close or reset at any time.
+fn copy(mut from: &TcpStream, mut to: &TcpStream) {
+    let _ = io::copy(&mut from, &mut to);
+    let _ = to.shutdown(Shutdown::Write);
+}

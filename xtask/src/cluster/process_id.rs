@@ -1,0 +1,93 @@
+//! Processes by id, safely: an id alone may belong to another process by the time it is used.
+
+use std::fs;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, anyhow, bail};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use serde::{Deserialize, Serialize};
+
+/// A process, told from later ones with the same id by when it started, and from those of an earlier boot.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct ProcessId {
+    id: i32,
+    /// In clock ticks after boot.
+    started: u64,
+    boot: String,
+}
+
+impl ProcessId {
+    /// The process that has this id now.
+    pub(crate) fn of(id: u32) -> Result<Self> {
+        let id = i32::try_from(id)?;
+        let started = start_time(id).ok_or_else(|| anyhow!("process {id} has ended"))?;
+        Ok(Self {
+            id,
+            started,
+            boot: boot(),
+        })
+    }
+
+    /// The only child of a process, once it has one.
+    pub(crate) fn child_of(parent: u32) -> Result<Self> {
+        let file = format!("/proc/{parent}/task/{parent}/children");
+        let deadline = Instant::now() + Duration::from_secs(5);
+        while Instant::now() < deadline {
+            let children = fs::read_to_string(&file).unwrap_or_default();
+            if let Some(child) = children.split_whitespace().next() {
+                return Self::of(child.parse()?);
+            }
+            thread::sleep(Duration::from_millis(5));
+        }
+        bail!("process {parent} started no other process")
+    }
+
+    pub(crate) fn id(&self) -> i32 {
+        self.id
+    }
+
+    pub(crate) fn alive(&self) -> bool {
+        self.boot == boot() && start_time(self.id) == Some(self.started)
+    }
+
+    /// Sends a signal and waits until the process has ended.
+    pub(crate) fn end(&self, signal: Signal, limit: Duration) -> Result<()> {
+        if !self.alive() {
+            return Ok(());
+        }
+        kill(Pid::from_raw(self.id), signal)?;
+        let deadline = Instant::now() + limit;
+        while self.alive() {
+            if Instant::now() > deadline {
+                bail!(
+                    "process {} is still there {} s after {signal}",
+                    self.id,
+                    limit.as_secs()
+                );
+            }
+            thread::sleep(Duration::from_millis(20));
+        }
+        Ok(())
+    }
+}
+
+fn boot() -> String {
+    fs::read_to_string("/proc/sys/kernel/random/boot_id")
+        .unwrap_or_default()
+        .trim()
+        .to_owned()
+}
+
+/// Field 22 of `/proc/ID/stat`, counted after the program's name, which may hold spaces. A process that has ended but
+/// was not waited for yet counts as gone.
+fn start_time(id: i32) -> Option<u64> {
+    let stat = fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
+    let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
+    let state = fields.next()?;
+    if state == "Z" || state == "X" {
+        return None;
+    }
+    fields.nth(18)?.parse().ok()
+}

@@ -1,0 +1,123 @@
+//! What a cluster keeps while it is up, all in `target/cluster/NAME`.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use serde::{Deserialize, Serialize};
+
+use super::process_id::ProcessId;
+use crate::layout;
+
+/// The folder of one cluster.
+#[derive(Clone, Debug)]
+pub(crate) struct State {
+    pub(crate) name: String,
+    pub(crate) folder: PathBuf,
+}
+
+/// What is needed to find a cluster again and to take it away.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Record {
+    /// Process 1 of the cluster's namespaces, as the machine sees it.
+    pub(crate) init: Option<ProcessId>,
+    /// The process that passes connections on to the API server.
+    pub(crate) forward: Option<ProcessId>,
+    /// The port of this machine's loopback that it listens on.
+    pub(crate) port: Option<u16>,
+    /// Whether there is a node.
+    pub(crate) node: bool,
+    /// References of the images that it started with.
+    pub(crate) images: Vec<String>,
+    /// Whether it came up whole.
+    pub(crate) ready: bool,
+}
+
+impl State {
+    pub(crate) fn of(name: &str) -> Result<Self> {
+        let valid = |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '-';
+        if name.is_empty() || name.len() > 20 || !name.chars().all(valid) {
+            bail!("cluster name {name:?}: use up to 20 lower-case letters, digits and '-'");
+        }
+        Ok(Self {
+            name: name.to_owned(),
+            folder: all().join(name),
+        })
+    }
+
+    /// The clusters that have a folder, up or not.
+    pub(crate) fn list() -> Result<Vec<Self>> {
+        let Ok(entries) = fs::read_dir(all()) else {
+            return Ok(Vec::new());
+        };
+        let mut states = Vec::new();
+        for entry in entries {
+            let entry = entry?;
+            if entry.path().is_dir() {
+                states.extend(Self::of(&entry.file_name().to_string_lossy()).ok());
+            }
+        }
+        states.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(states)
+    }
+
+    pub(crate) fn path(&self, below: &str) -> PathBuf {
+        self.folder.join(below)
+    }
+
+    pub(crate) fn logs(&self) -> PathBuf {
+        self.path("logs")
+    }
+
+    pub(crate) fn log(&self, component: &str) -> PathBuf {
+        self.logs().join(format!("{component}.log"))
+    }
+
+    /// The administrator's kubeconfig for programs on this machine.
+    pub(crate) fn kubeconfig(&self) -> PathBuf {
+        self.path("kubeconfig")
+    }
+
+    /// The name of the cgroup below which all pods are, one for each folder of this machine.
+    pub(crate) fn cgroup(&self) -> String {
+        let hash = crate::cache::Key::new("cgroup")
+            .with("state", self.folder.to_string_lossy().as_bytes())
+            .short();
+        format!("trainer-{}-{hash}", self.name)
+    }
+
+    pub(crate) fn write(&self, below: &str, text: &str) -> Result<PathBuf> {
+        let path = self.path(below);
+        if let Some(folder) = path.parent() {
+            fs::create_dir_all(folder)?;
+        }
+        fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
+        Ok(path)
+    }
+
+    pub(crate) fn save(&self, record: &Record) -> Result<()> {
+        self.write("cluster.json", &serde_json::to_string_pretty(record)?)?;
+        Ok(())
+    }
+
+    /// The record of a cluster that was started, if there is one.
+    pub(crate) fn load(&self) -> Result<Option<Record>> {
+        let path = self.path("cluster.json");
+        if !path.exists() {
+            return Ok(None);
+        }
+        let text = fs::read_to_string(&path)?;
+        serde_json::from_str(&text)
+            .with_context(|| format!("{} is damaged", path.display()))
+            .map(Some)
+    }
+}
+
+fn all() -> PathBuf {
+    layout::target().join("cluster")
+}
+
+/// A path as text for a settings file. State and cache are in folders that a person chose, which are text.
+pub(crate) fn text(path: &Path) -> String {
+    path.to_string_lossy().into_owned()
+}

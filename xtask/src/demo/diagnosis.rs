@@ -1,0 +1,46 @@
+//! What one would look at first when a demo fails.
+
+use crate::console::print;
+use crate::helm;
+use crate::kubectl::Kubectl;
+
+/// Prints events, the TrainJob, the controller's log and the pods' logs. What cannot be had is said, not failed on.
+pub(super) fn show(kubectl: &Kubectl, namespace: &str) {
+    let questions: [(&str, Vec<&str>); 6] = [
+        ("pods", vec!["get", "pods", "--all-namespaces", "-o", "wide"]),
+        (
+            "TrainJobs and JobSets",
+            vec!["-n", namespace, "get", "trainjobs,jobsets", "-o", "yaml"],
+        ),
+        (
+            "events of the TrainJob",
+            vec!["-n", namespace, "get", "events", "--sort-by=.lastTimestamp"],
+        ),
+        (
+            "events of the controller",
+            vec!["-n", helm::NAMESPACE, "get", "events", "--sort-by=.lastTimestamp"],
+        ),
+        (
+            "controller's log",
+            vec!["-n", helm::NAMESPACE, "logs", helm::DEPLOYMENT, "--tail=40"],
+        ),
+        (
+            "pods' logs",
+            vec![
+                "-n",
+                namespace,
+                "logs",
+                "--selector=jobset.sigs.k8s.io/jobset-name",
+                "--prefix",
+                "--tail=40",
+            ],
+        ),
+    ];
+    for (what, arguments) in questions {
+        print(&format!("--- {what}"));
+        match kubectl.text(&arguments) {
+            Ok(text) => print(text.trim_end()),
+            Err(error) => print(&format!("({error:#})")),
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! From nothing to a trained model: a cluster, the controller from the chart, and a distributed PyTorch run that can be
+//! watched.
+
+mod diagnosis;
+mod run;
+
+use std::env;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{Context, Result, anyhow, bail};
+
+use crate::build::go::{self, Toolchain};
+use crate::cache::Cache;
+use crate::cluster::{Cluster, Options};
+use crate::console::{self, say};
+use crate::helm::{self, Helm, Reference};
+use crate::image::catalog::Extra;
+use crate::image::controller::{self, Profile};
+use crate::interrupt;
+use crate::kubectl::Kubectl;
+use crate::layout;
+
+const CLUSTER: &str = "demo";
+/// Where the TrainJob runs.
+const NAMESPACE: &str = "trainer-demo";
+const EXAMPLE: &str = "examples/torch-digits.yaml";
+
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// Leave everything up at the end, and tell how to use it
+    #[arg(long)]
+    keep: bool,
+    /// The controller image, for a cluster of your own ($KUBECONFIG): one that it can pull
+    #[arg(long, value_name = "REF")]
+    image: Option<String>,
+}
+
+/// Runs the demo: on the cluster that `$KUBECONFIG` names, or on one made for it.
+pub(crate) fn run(arguments: &Arguments) -> Result<()> {
+    match (
+        env::var_os("KUBECONFIG").filter(|value| !value.is_empty()),
+        &arguments.image,
+    ) {
+        (Some(kubeconfig), Some(image)) => on_existing_cluster(kubeconfig, image, arguments.keep),
+        (Some(_), None) => bail!(
+            "KUBECONFIG is set, so the demo would use that cluster: name a controller image that it can pull with \
+             --image, or unset KUBECONFIG to have a cluster made"
+        ),
+        (None, Some(_)) => {
+            bail!("--image is for a cluster of your own; set KUBECONFIG, or leave --image away")
+        }
+        (None, None) => on_new_cluster(arguments.keep),
+    }
+}
+
+fn on_new_cluster(keep: bool) -> Result<()> {
+    let options = Options {
+        name: CLUSTER.to_owned(),
+        node: true,
+        images: vec![Extra::Torch],
+    };
+    // The compilers of Go and Rust take turns at waiting for the network and the disk.
+    let (cluster, program) = thread::scope(|scope| {
+        let program = scope.spawn(|| controller::build(Profile::Release));
+        let cluster = Cluster::up(&options);
+        (
+            cluster,
+            program
+                .join()
+                .map_err(|_| anyhow!("building the controller failed")),
+        )
+    });
+    let cluster = cluster?;
+    let demonstrated = (|| {
+        let image = controller::image(&Cache::open()?, &program??)?;
+        say!(
+            "controller image {} ({} MB)",
+            image.reference,
+            image.size()? / 1_000_000
+        );
+        cluster.import(&image)?;
+        let helm = Helm::new(&cluster.add_helm()?, cluster.kubectl());
+        demonstrate(cluster.kubectl(), &helm, &Reference::parse(&image.reference))
+    })();
+    if keep && demonstrated.is_ok() {
+        say!("left up; end it with `cargo xtask cluster down --name {CLUSTER}`");
+        console::print(&cluster.exports());
+        return Ok(());
+    }
+    let removed = match &demonstrated {
+        Ok(()) => cluster.down(),
+        Err(_) => cluster
+            .down_keeping_logs()
+            .map(|logs| say!("the cluster's logs are in {}", logs.display())),
+    };
+    demonstrated?;
+    removed?;
+    say!("cluster {CLUSTER} is gone");
+    Ok(())
+}
+
+fn on_existing_cluster(kubeconfig: OsString, image: &str, keep: bool) -> Result<()> {
+    let (kubectl, helm) = programs()?;
+    let kubectl = Kubectl::new(&kubectl, kubeconfig);
+    let helm = Helm::new(&helm, &kubectl);
+    let demonstrated = demonstrate(&kubectl, &helm, &Reference::parse(image));
+    if keep && demonstrated.is_ok() {
+        say!("left there: namespaces {NAMESPACE} and {}", helm::NAMESPACE);
+        return Ok(());
+    }
+    let removed = interrupt::shielded(|| {
+        let namespace = kubectl.text(&["delete", "namespace", NAMESPACE, "--ignore-not-found"]);
+        helm.uninstall().and(namespace)
+    });
+    demonstrated?;
+    removed.context("cleaning up")?;
+    say!("the demo's objects are gone; the CustomResourceDefinitions stay");
+    Ok(())
+}
+
+fn programs() -> Result<(PathBuf, PathBuf)> {
+    let (toolchain, cache) = (Toolchain::find()?, Cache::open()?);
+    Ok((
+        toolchain.build(&cache, go::KUBECTL)?,
+        toolchain.build(&cache, go::HELM)?,
+    ))
+}
+
+/// Installs the chart, runs the example to its end and shows what came out; shows what went wrong otherwise.
+fn demonstrate(kubectl: &Kubectl, helm: &Helm, image: &Reference) -> Result<()> {
+    if !kubectl.succeeds(&["get", "crd", "jobsets.jobset.x-k8s.io"])? {
+        bail!(
+            "the cluster has no JobSet: install it first (the controller renders each TrainJob as a JobSet)"
+        );
+    }
+    let shown = (|| {
+        say!("installing the chart ...");
+        helm.install(image)?;
+        let runtimes = kubectl.text(&["get", "clustertrainingruntimes", "-o", "name"])?;
+        say!(
+            "controller ready; {} runtimes installed",
+            runtimes.lines().count()
+        );
+        let example = layout::repository().join(EXAMPLE);
+        run::follow_to_the_end(kubectl, NAMESPACE, &example, Duration::from_mins(10))
+    })();
+    match shown {
+        Ok(outcome) => {
+            outcome.print();
+            Ok(())
+        }
+        Err(error) => {
+            interrupt::shielded(|| diagnosis::show(kubectl, NAMESPACE));
+            Err(error)
+        }
+    }
+}
+
+/// What the example's file is called in messages.
+fn name_of(example: &Path) -> String {
+    example
+        .file_stem()
+        .map(|stem| stem.to_string_lossy().into_owned())
+        .unwrap_or_default()
+}

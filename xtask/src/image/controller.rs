@@ -1,0 +1,145 @@
+//! The controller's image: the `trainer` program, the C library that it is linked to, and a user without rights.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use serde_json::json;
+
+use super::Image;
+use super::layer::{self, Layer};
+use crate::cache::{Cache, Key};
+use crate::console::say;
+use crate::layout;
+use crate::process::Task;
+
+/// The repository of the released image, in which ours gets a tag of its own.
+pub(crate) const REGISTRY: &str = "ghcr.io";
+pub(crate) const REPOSITORY: &str = "kubeflow/trainer/trainer-controller-manager";
+
+/// Cargo's build profile.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
+pub(crate) enum Profile {
+    Dev,
+    Release,
+}
+
+impl Profile {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Dev => "dev",
+            Self::Release => "release",
+        }
+    }
+
+    fn folder(self) -> &'static str {
+        match self {
+            Self::Dev => "debug",
+            Self::Release => "release",
+        }
+    }
+}
+
+/// Builds the program and returns its path.
+pub(crate) fn build(profile: Profile) -> Result<PathBuf> {
+    say!("building trainer (profile {}) ...", profile.name());
+    Task::new("cargo")
+        .args([
+            "build",
+            "--quiet",
+            "--package",
+            "trainer",
+            "--bin",
+            "trainer",
+            "--profile",
+            profile.name(),
+        ])
+        .current_dir(layout::repository())
+        .shown()?;
+    Ok(layout::target().join(profile.folder()).join("trainer"))
+}
+
+/// Packs the program into an image whose tag is a hash of its content.
+pub(crate) fn image(cache: &Cache, program: &Path) -> Result<Image> {
+    let libraries = shared_libraries(program)?;
+    let mut key = Key::new("controller base 1");
+    for library in &libraries {
+        key = key
+            .with("path", library.to_string_lossy().as_bytes())
+            .with_file(library)?;
+    }
+    let base = cache.artefact("layers/controller-base", key, |draft| {
+        let root = draft.join("root");
+        for folder in ["etc", "tmp"] {
+            fs::create_dir_all(root.join(folder))?;
+        }
+        fs::set_permissions(root.join("tmp"), fs::Permissions::from_mode(0o1777))?;
+        fs::write(
+            root.join("etc/passwd"),
+            "root:x:0:0::/:/none\nnonroot:x:65532:65532::/:/none\n",
+        )?;
+        fs::write(root.join("etc/group"), "root:x:0:\nnonroot:x:65532:\n")?;
+        fs::write(root.join("etc/nsswitch.conf"), "hosts: files dns\n")?;
+        for library in &libraries {
+            copy_into(&root, library)?;
+        }
+        layer::seal(draft, &root)
+    })?;
+    let key = Key::new("controller program 1").with_file(program)?;
+    let top = cache.artefact("layers/controller-program", key, |draft| {
+        let root = draft.join("root");
+        fs::create_dir_all(&root)?;
+        let copy = root.join("trainer");
+        fs::copy(program, &copy)?;
+        fs::set_permissions(&copy, fs::Permissions::from_mode(0o755))?;
+        // A development build is mostly debug information, of which a pod has no use.
+        Task::new("strip").arg(&copy).text()?;
+        layer::seal(draft, &root)
+    })?;
+    let (base, top) = (Layer::open(base)?, Layer::open(top)?);
+    let tag = format!("dev-{}", &top.digest()[..12]);
+    Ok(Image {
+        reference: format!("{REGISTRY}/{REPOSITORY}:{tag}"),
+        layers: vec![base, top],
+        config: json!({"Entrypoint": ["/trainer"], "User": "65532:65532", "Env": ["PATH=/"], "WorkingDir": "/"}),
+    })
+}
+
+/// The libraries that the dynamic linker would load for the program, and the linker itself.
+fn shared_libraries(program: &Path) -> Result<BTreeSet<PathBuf>> {
+    let listed = Task::new("ldd").arg(program).finish()?;
+    let text = listed.text();
+    if !listed.status.success() {
+        // A static program needs none, and ldd calls that a failure.
+        if format!("{text}{}", listed.complaint()).contains("not a dynamic executable") {
+            return Ok(BTreeSet::new());
+        }
+        bail!("ldd {}: {}", program.display(), listed.complaint());
+    }
+    let mut libraries = BTreeSet::new();
+    for line in text.lines() {
+        // `libc.so.6 => /lib/x86_64-linux-gnu/libc.so.6 (0x...)`, or the linker: `/lib64/ld-linux-x86-64.so.2 (0x...)`.
+        if line.contains("not found") {
+            bail!(
+                "{} needs a library that is not there: {}",
+                program.display(),
+                line.trim()
+            );
+        }
+        let path = line.split_whitespace().find(|word| word.starts_with('/'));
+        libraries.extend(path.map(PathBuf::from));
+    }
+    Ok(libraries)
+}
+
+/// Copies a file to the same place below `root`. Links are followed: what the program opens is a plain file.
+fn copy_into(root: &Path, file: &Path) -> Result<()> {
+    let target = root.join(file.strip_prefix("/").unwrap_or(file));
+    if let Some(folder) = target.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    fs::copy(file, &target).with_context(|| format!("cannot copy {}", file.display()))?;
+    Ok(())
+}

@@ -1,0 +1,81 @@
+//! Image layers: a tar archive of a folder, the same bytes for the same files.
+
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use sha2::{Digest, Sha256};
+
+use crate::cache::{self, hex};
+use crate::process::Task;
+
+const ARCHIVE: &str = "layer.tar";
+const DIGEST: &str = "digest";
+
+/// A layer in the cache.
+#[derive(Clone, Debug)]
+pub(crate) struct Layer {
+    folder: PathBuf,
+    digest: String,
+}
+
+impl Layer {
+    pub(crate) fn open(folder: PathBuf) -> Result<Self> {
+        let file = folder.join(DIGEST);
+        let digest = fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))?;
+        Ok(Self {
+            folder,
+            digest: digest.trim().to_owned(),
+        })
+    }
+
+    /// The SHA-256 of the archive, in hexadecimal. As layers are not compressed it is also the layer's `diff_id`.
+    pub(crate) fn digest(&self) -> &str {
+        &self.digest
+    }
+
+    pub(crate) fn archive(&self) -> PathBuf {
+        self.folder.join(ARCHIVE)
+    }
+
+    pub(crate) fn size(&self) -> Result<u64> {
+        Ok(fs::metadata(self.archive())?.len())
+    }
+}
+
+/// Turns the folder `root` into the layer that `artefact` holds, and removes it.
+pub(crate) fn seal(artefact: &Path, root: &Path) -> Result<()> {
+    let archive = artefact.join(ARCHIVE);
+    Task::new("tar")
+        .arg("-C")
+        .arg(root)
+        .args([
+            "--sort=name",
+            "--mtime=@0",
+            "--numeric-owner",
+            "--format=gnu",
+            "-cf",
+        ])
+        .arg(&archive)
+        .arg(".")
+        .text()?;
+    cache::remove(root)?;
+    fs::write(artefact.join(DIGEST), sha256(&archive)?)?;
+    Ok(())
+}
+
+/// The SHA-256 of a file, in hexadecimal.
+pub(crate) fn sha256(file: &Path) -> Result<String> {
+    let mut hash = Sha256::new();
+    let mut file = File::open(file).with_context(|| format!("cannot read {}", file.display()))?;
+    let mut buffer = vec![0; 1 << 20];
+    loop {
+        match file.read(&mut buffer) {
+            Ok(0) => return Ok(hex(&hash.finalize())),
+            Ok(read) => hash.update(&buffer[..read]),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! Container images without a daemon and without a registry: layers from the cache plus a configuration, as an OCI
+//! layout that containerd imports.
+
+pub(crate) mod catalog;
+pub(crate) mod controller;
+pub(crate) mod layer;
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::Result;
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+
+use crate::cache::{Key, hex};
+use layer::Layer;
+
+/// An image: what `docker build` would have made.
+#[derive(Clone, Debug)]
+pub(crate) struct Image {
+    /// The full reference by which pods name it, for example `localhost/python:1`.
+    pub(crate) reference: String,
+    pub(crate) layers: Vec<Layer>,
+    /// The `config` object of the OCI image configuration: `Entrypoint`, `Env`, `User`, ...
+    pub(crate) config: Value,
+}
+
+/// A small file of an image, named by its own hash.
+struct Blob {
+    bytes: Vec<u8>,
+    digest: String,
+}
+
+impl Blob {
+    fn new(value: &Value) -> Self {
+        let bytes = value.to_string().into_bytes();
+        let digest = hex(&Sha256::digest(&bytes));
+        Self { bytes, digest }
+    }
+
+    fn descriptor(&self, media_type: &str) -> Value {
+        json!({"mediaType": media_type, "digest": format!("sha256:{}", self.digest), "size": self.bytes.len()})
+    }
+}
+
+impl Image {
+    fn configuration(&self) -> Blob {
+        let diff_ids: Vec<String> = self
+            .layers
+            .iter()
+            .map(|layer| format!("sha256:{}", layer.digest()))
+            .collect();
+        Blob::new(&json!({
+            "architecture": "amd64",
+            "os": "linux",
+            "config": self.config,
+            "rootfs": {"type": "layers", "diff_ids": diff_ids},
+        }))
+    }
+
+    /// What tells this image from every other one: reference, configuration and layers.
+    pub(crate) fn identity(&self) -> String {
+        format!("{}@{}", self.reference, self.configuration().digest)
+    }
+
+    pub(crate) fn size(&self) -> Result<u64> {
+        self.layers.iter().map(Layer::size).sum()
+    }
+
+    /// Writes the image as an OCI layout into a folder. Layers are symbolic links into the cache.
+    pub(crate) fn write_layout(&self, folder: &Path) -> Result<()> {
+        let blobs = folder.join("blobs/sha256");
+        fs::create_dir_all(&blobs)?;
+        let mut layers = Vec::new();
+        for layer in &self.layers {
+            let link = blobs.join(layer.digest());
+            if !link.exists() {
+                std::os::unix::fs::symlink(layer.archive(), &link)?;
+            }
+            layers.push(json!({
+                "mediaType": "application/vnd.oci.image.layer.v1.tar",
+                "digest": format!("sha256:{}", layer.digest()),
+                "size": layer.size()?,
+            }));
+        }
+        let configuration = self.configuration();
+        let manifest = Blob::new(&json!({
+            "schemaVersion": 2,
+            "mediaType": "application/vnd.oci.image.manifest.v1+json",
+            "config": configuration.descriptor("application/vnd.oci.image.config.v1+json"),
+            "layers": layers,
+        }));
+        let mut entry = manifest.descriptor("application/vnd.oci.image.manifest.v1+json");
+        // The name under which containerd keeps it.
+        entry["annotations"] = json!({"io.containerd.image.name": self.reference});
+        let index = json!({"schemaVersion": 2, "manifests": [entry]});
+        for blob in [&configuration, &manifest] {
+            fs::write(blobs.join(&blob.digest), &blob.bytes)?;
+        }
+        fs::write(folder.join("index.json"), index.to_string())?;
+        fs::write(
+            folder.join("oci-layout"),
+            json!({"imageLayoutVersion": "1.0.0"}).to_string(),
+        )?;
+        Ok(())
+    }
+}
+
+/// A key over images, for what is made from them.
+pub(crate) fn key_of(recipe: &str, images: &[Image]) -> Key {
+    images
+        .iter()
+        .fold(Key::new(recipe), |key, image| key.with("image", image.identity()))
+}

@@ -1,0 +1,347 @@
+//! Runs other programs: with their output kept, logged or shown, and ended when this task is interrupted.
+
+use std::ffi::OsStr;
+use std::fs::{self, File, OpenOptions};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, anyhow, bail};
+use nix::sys::signal::{Signal, killpg};
+use nix::unistd::Pid;
+
+use crate::interrupt;
+
+/// A program to run. It gets a process group of its own, so that Ctrl-C reaches this task only, which then ends the
+/// whole group.
+pub(crate) struct Task {
+    command: Command,
+    input: Option<Vec<u8>>,
+}
+
+/// What a finished program left behind.
+pub(crate) struct Finished {
+    pub(crate) status: ExitStatus,
+    pub(crate) stdout: Vec<u8>,
+    pub(crate) stderr: Vec<u8>,
+}
+
+impl Finished {
+    pub(crate) fn text(&self) -> String {
+        String::from_utf8_lossy(&self.stdout).into_owned()
+    }
+
+    pub(crate) fn complaint(&self) -> String {
+        String::from_utf8_lossy(&self.stderr).trim().to_owned()
+    }
+}
+
+impl Task {
+    pub(crate) fn new(program: impl AsRef<OsStr>) -> Self {
+        let mut command = Command::new(program);
+        command.process_group(0).stdin(Stdio::null());
+        Self { command, input: None }
+    }
+
+    /// A program that outlives this task: in a session of its own, without a terminal, and with nothing of this task's
+    /// environment but `PATH`. Its process id is that of the child (`setsid` turns into the program).
+    pub(crate) fn lasting(program: impl AsRef<OsStr>) -> Self {
+        let mut command = Command::new("setsid");
+        command.arg(program).env_clear().stdin(Stdio::null());
+        command
+            .env(
+                "PATH",
+                "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+            )
+            .env("HOME", "/root");
+        Self { command, input: None }
+    }
+
+    pub(crate) fn arg(mut self, argument: impl AsRef<OsStr>) -> Self {
+        self.command.arg(argument);
+        self
+    }
+
+    pub(crate) fn args<I, S>(mut self, arguments: I) -> Self
+    where
+        I: IntoIterator<Item = S>,
+        S: AsRef<OsStr>,
+    {
+        self.command.args(arguments);
+        self
+    }
+
+    pub(crate) fn env(mut self, name: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> Self {
+        self.command.env(name, value);
+        self
+    }
+
+    pub(crate) fn current_dir(mut self, folder: impl AsRef<Path>) -> Self {
+        self.command.current_dir(folder);
+        self
+    }
+
+    /// What the program reads on its standard input.
+    pub(crate) fn input(mut self, bytes: impl Into<Vec<u8>>) -> Self {
+        self.input = Some(bytes.into());
+        self.command.stdin(Stdio::piped());
+        self
+    }
+
+    /// Runs the program and keeps its output; a failure of the program itself is not an error here.
+    pub(crate) fn finish(mut self) -> Result<Finished> {
+        self.command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let what = self.describe();
+        let mut child = self.spawn()?;
+        let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+        let input = self.input.take();
+        thread::scope(|scope| {
+            if let (Some(mut pipe), Some(input)) = (stdin, input) {
+                // A program that does not read all of it says why itself.
+                scope.spawn(move || drop(pipe.write_all(&input)));
+            }
+            let stdout = scope.spawn(move || drain(stdout));
+            let stderr = scope.spawn(move || drain(stderr));
+            let status = wait(&mut child, &what);
+            Ok(Finished {
+                stdout: stdout.join().unwrap_or_default(),
+                stderr: stderr.join().unwrap_or_default(),
+                status: status?,
+            })
+        })
+    }
+
+    /// Runs the program, which must succeed, and returns what it printed.
+    pub(crate) fn text(self) -> Result<String> {
+        let what = self.describe();
+        let finished = self.finish()?;
+        if !finished.status.success() {
+            bail!("`{what}` failed ({}): {}", finished.status, finished.complaint());
+        }
+        Ok(finished.text())
+    }
+
+    /// Runs the program, which must succeed, with its output appended to `log`.
+    pub(crate) fn logged(mut self, log: &Path) -> Result<()> {
+        let what = self.describe();
+        let file = append(log)?;
+        self.command.stdout(file.try_clone()?).stderr(file);
+        let mut child = self.spawn()?;
+        self.feed(&mut child)?;
+        let status = wait(&mut child, &what)?;
+        if !status.success() {
+            bail!(
+                "`{what}` failed ({status}); the end of {}:\n{}",
+                log.display(),
+                tail(log, 20)
+            );
+        }
+        Ok(())
+    }
+
+    /// Runs the program, which must succeed, with its output on this terminal.
+    pub(crate) fn shown(mut self) -> Result<()> {
+        let what = self.describe();
+        let mut child = self.spawn()?;
+        let status = wait(&mut child, &what)?;
+        if !status.success() {
+            bail!("`{what}` failed ({status})");
+        }
+        Ok(())
+    }
+
+    /// Runs the program and hands on each line that it prints, until it ends or `enough` is set. How it ends does not
+    /// matter: who follows something takes what there is.
+    pub(crate) fn follow(mut self, enough: &AtomicBool, mut line: impl FnMut(&str) + Send) -> Result<()> {
+        self.command.stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut child = self.spawn()?;
+        let output = child.stdout.take();
+        thread::scope(|scope| {
+            scope.spawn(move || {
+                for text in BufReader::new(output?).lines() {
+                    line(&text.ok()?);
+                }
+                Some(())
+            });
+            while child.try_wait()?.is_none() {
+                if enough.load(Ordering::Relaxed) || interrupt::raised() {
+                    end_group(&mut child);
+                    break;
+                }
+                thread::sleep(Duration::from_millis(50));
+            }
+            Ok(())
+        })
+    }
+
+    /// Starts the program in the background with its output appended to `log`.
+    pub(crate) fn detached(mut self, log: &Path) -> Result<Child> {
+        let file = append(log)?;
+        self.command.stdout(file.try_clone()?).stderr(file);
+        self.spawn()
+    }
+
+    /// As [`Task::detached`], with its standard output readable here.
+    pub(crate) fn detached_with_output(mut self, log: &Path) -> Result<Child> {
+        self.command.stdout(Stdio::piped()).stderr(append(log)?);
+        self.spawn()
+    }
+
+    /// Pipes this program's output into another; both must succeed.
+    pub(crate) fn piped_into(mut self, mut sink: Task, log: &Path) -> Result<()> {
+        let (from, into) = (self.describe(), sink.describe());
+        self.command.stdout(Stdio::piped()).stderr(append(log)?);
+        let mut source = self.spawn()?;
+        let pipe = source
+            .stdout
+            .take()
+            .ok_or_else(|| anyhow!("no output of `{from}`"))?;
+        let file = append(log)?;
+        sink.command.stdin(pipe).stdout(file.try_clone()?).stderr(file);
+        let mut child = sink.spawn()?;
+        // The sink holds the pipe now; keeping a copy here would hide the end of a failed sink from the source.
+        drop(sink);
+        let end = wait(&mut child, &into);
+        let start = wait(&mut source, &from)?;
+        let end = end?;
+        if !(start.success() && end.success()) {
+            bail!(
+                "`{from} | {into}` failed ({start}, {end}); the end of {}:\n{}",
+                log.display(),
+                tail(log, 10)
+            );
+        }
+        Ok(())
+    }
+
+    fn spawn(&mut self) -> Result<Child> {
+        interrupt::check()?;
+        self.command
+            .spawn()
+            .with_context(|| format!("cannot start `{}`", self.describe()))
+    }
+
+    fn feed(&mut self, child: &mut Child) -> Result<()> {
+        if let (Some(mut pipe), Some(input)) = (child.stdin.take(), self.input.take()) {
+            pipe.write_all(&input)?;
+        }
+        Ok(())
+    }
+
+    /// The command line, shortened to what tells one command from another.
+    fn describe(&self) -> String {
+        const ENOUGH: usize = 160;
+        let mut line = Path::new(self.command.get_program())
+            .file_name()
+            .map_or_else(String::new, lossy);
+        for argument in self.command.get_args() {
+            if line.len() > ENOUGH {
+                line.push_str(" ...");
+                break;
+            }
+            line.push(' ');
+            line.push_str(&lossy(argument));
+        }
+        line
+    }
+}
+
+fn lossy(text: &OsStr) -> String {
+    text.to_string_lossy().into_owned()
+}
+
+/// Waits for a child; when this task is interrupted, ends the child's process group first.
+fn wait(child: &mut Child, what: &str) -> Result<ExitStatus> {
+    let mut pause = Duration::from_millis(1);
+    loop {
+        if let Some(status) = child
+            .try_wait()
+            .with_context(|| format!("waiting for `{what}`"))?
+        {
+            return Ok(status);
+        }
+        if interrupt::raised() {
+            end_group(child);
+            bail!("interrupted while `{what}` ran");
+        }
+        thread::sleep(pause);
+        pause = (pause * 2).min(Duration::from_millis(40));
+    }
+}
+
+/// Asks a child's process group to end, and insists after five seconds.
+fn end_group(child: &mut Child) {
+    let Ok(id) = i32::try_from(child.id()) else { return };
+    let _ = killpg(Pid::from_raw(id), Signal::SIGTERM);
+    let deadline = Instant::now() + Duration::from_secs(5);
+    while Instant::now() < deadline {
+        if !matches!(child.try_wait(), Ok(None)) {
+            return;
+        }
+        thread::sleep(Duration::from_millis(50));
+    }
+    let _ = killpg(Pid::from_raw(id), Signal::SIGKILL);
+    let _ = child.wait();
+}
+
+fn drain(pipe: Option<impl Read>) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    if let Some(mut pipe) = pipe {
+        // What was read before an error is still worth showing.
+        let _ = pipe.read_to_end(&mut bytes);
+    }
+    bytes
+}
+
+fn append(log: &Path) -> Result<File> {
+    if let Some(folder) = log.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    OpenOptions::new()
+        .create(true)
+        .append(true)
+        .open(log)
+        .with_context(|| format!("cannot write {}", log.display()))
+}
+
+/// The last lines of a file, or why there are none.
+pub(crate) fn tail(file: &Path, lines: usize) -> String {
+    match fs::read(file) {
+        Err(error) => format!("({}: {error})", file.display()),
+        Ok(bytes) => {
+            let text = String::from_utf8_lossy(&bytes);
+            let all: Vec<&str> = text.lines().collect();
+            all[all.len().saturating_sub(lines)..].join("\n")
+        }
+    }
+}
+
+/// Asks until the answer is yes; fails after `limit`, or when this task is interrupted.
+pub(crate) fn poll(limit: Duration, what: &str, mut ready: impl FnMut() -> Result<bool>) -> Result<()> {
+    let deadline = Instant::now() + limit;
+    let mut pause = Duration::from_millis(20);
+    loop {
+        interrupt::check()?;
+        if ready().with_context(|| format!("waiting for {what}"))? {
+            return Ok(());
+        }
+        if Instant::now() > deadline {
+            bail!("{what}: not ready after {} s", limit.as_secs());
+        }
+        thread::sleep(pause);
+        pause = (pause * 2).min(Duration::from_millis(200));
+    }
+}
+
+/// The program on `PATH`, if there is one.
+pub(crate) fn find_program(name: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    std::env::split_paths(&path)
+        .chain([PathBuf::from("/usr/sbin"), PathBuf::from("/sbin")])
+        .map(|folder| folder.join(name))
+        .find(|candidate| candidate.is_file())
+}
