@@ -61,13 +61,13 @@ fn unpack(mut object: Value, namespace: &str, objects: &mut Vec<Value>) {
         .and_then(Value::as_str)
         .unwrap_or_default()
         .to_owned();
-    if kind.ends_with("List") {
-        if let Some(Value::Array(items)) = object.get_mut("items").map(Value::take) {
-            items
-                .into_iter()
-                .for_each(|item| unpack(item, namespace, objects));
-            return;
+    if kind.ends_with("List")
+        && let Some(Value::Array(items)) = object.get_mut("items").map(Value::take)
+    {
+        for item in items {
+            unpack(item, namespace, objects);
         }
+        return;
     }
     let cluster_scoped = [
         names::CLUSTER_TRAINING_RUNTIME,
@@ -75,12 +75,12 @@ fn unpack(mut object: Value, namespace: &str, objects: &mut Vec<Value>) {
         "RuntimeClass",
         "Namespace",
     ];
-    if !cluster_scoped.contains(&kind.as_str()) {
-        if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
-            let absent = metadata.get("namespace").is_none_or(Value::is_null);
-            if absent {
-                metadata.insert("namespace".to_owned(), json!(namespace));
-            }
+    if !cluster_scoped.contains(&kind.as_str())
+        && let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut)
+    {
+        let absent = metadata.get("namespace").is_none_or(Value::is_null);
+        if absent {
+            metadata.insert("namespace".to_owned(), json!(namespace));
         }
     }
     objects.push(object);

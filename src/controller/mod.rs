@@ -202,7 +202,7 @@ fn watch_runtimes(
     });
     let (client, sender) = (ctx.client.clone(), leftovers.clone());
     let on = wake::shared(ctx, move |ctx, event| {
-        wake::runtime(ctx, &sender, RuntimeKind::Namespaced, event)
+        wake::runtime(ctx, &sender, RuntimeKind::Namespaced, event);
     });
     parts.spawn(async move {
         follow(client, runtimes, |_| {}, on).await;
@@ -210,7 +210,7 @@ fn watch_runtimes(
     });
     let client = ctx.client.clone();
     let on = wake::shared(ctx, move |ctx, event| {
-        wake::runtime(ctx, &leftovers, RuntimeKind::Cluster, event)
+        wake::runtime(ctx, &leftovers, RuntimeKind::Cluster, event);
     });
     parts.spawn(async move {
         follow(client, cluster_runtimes, |_| {}, on).await;
