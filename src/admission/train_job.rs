@@ -34,7 +34,6 @@ fn create(request: &TrainJobRequest<'_>) -> Verdict {
     let observed = Observed {
         jobset: None,
         snapshot: None,
-        ..request.observed.clone()
     };
     let (problems, warnings) = planned(request, &observed);
     Verdict { problems, warnings }
@@ -51,7 +50,6 @@ fn update(request: &TrainJobRequest<'_>, old: &TrainJob) -> Verdict {
             .snapshot
             .clone()
             .filter(|snapshot| patches::belongs_to(snapshot, request.job)),
-        ..request.observed.clone()
     };
     let (found, warnings) = planned(request, &observed);
     let mut problems = Problems::default();

@@ -16,8 +16,8 @@ const SHOWN: usize = 60;
 
 /// Tells of each value of the JobSet which layer set it, and what it was before.
 ///
-/// JSON-PATH is a path as the tree shows it, such as spec.replicatedJobs[node].template.spec.parallelism, or its end,
-/// such as env[PET_NNODES].
+/// JSON-PATH is a path as the tree shows it, such as `spec.replicatedJobs[node].template.spec.parallelism`, or its end,
+/// such as `env[PET_NNODES]`.
 #[derive(clap::Args)]
 pub(super) struct Explain {
     #[command(flatten)]
@@ -102,7 +102,7 @@ fn line(leaf: &str, history: &[&Entry]) -> String {
             .value
             .as_ref()
             .map_or_else(|| "removed".to_owned(), |v| format!("was {}", shown(v)));
-        source.push_str(&format!("; {was} by {}", entry.stage));
+        source = format!("{source}; {was} by {}", entry.stage);
     }
     format!("{leaf}: {}  {}\n", styled(PLACE, value), styled(DIM, source))
 }

@@ -1,12 +1,31 @@
 //! Files in: every document of every file, lists unpacked, and what could not be read.
+//!
+//! Knows what any Kubernetes object has; what the kinds hold is judged later.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use super::yaml;
+use super::yaml::{self, Document};
 use crate::api::names;
+use crate::k8s::json as k8s_json;
+use crate::plan::suggest;
+
+/// Kinds of our group.
+const OUR_KINDS: [&str; 3] = [
+    names::TRAIN_JOB,
+    names::TRAINING_RUNTIME,
+    names::CLUSTER_TRAINING_RUNTIME,
+];
+
+/// Kinds that live in no namespace, of those that matter here.
+const CLUSTER_WIDE: [&str; 4] = [
+    names::CLUSTER_TRAINING_RUNTIME,
+    "PriorityClass",
+    "RuntimeClass",
+    "Namespace",
+];
 
 /// What was found in the files.
 #[derive(Default)]
@@ -21,9 +40,18 @@ pub(super) struct Input {
 pub(super) fn read(files: &[PathBuf], namespace: &str) -> Input {
     let mut input = Input::default();
     for file in files {
+        let name = if file == Path::new("-") {
+            "standard input".to_owned()
+        } else {
+            file.display().to_string()
+        };
         match text(file) {
-            Ok(text) => read_stream(&file.display().to_string(), &text, namespace, &mut input),
-            Err(error) => input.errors.push(format!("{}: {error}", file.display())),
+            Ok(text) => {
+                for document in yaml::read(&text) {
+                    read_document(&name, document, namespace, &mut input);
+                }
+            }
+            Err(error) => input.errors.push(format!("{name}: {error}")),
         }
     }
     input
@@ -38,50 +66,112 @@ fn text(file: &Path) -> std::io::Result<String> {
     std::fs::read_to_string(file)
 }
 
-fn read_stream(name: &str, text: &str, namespace: &str, input: &mut Input) {
-    for document in yaml::read(text) {
-        match document {
-            Ok(Value::Object(object)) => unpack(Value::Object(object), namespace, &mut input.objects),
-            Ok(other) => {
-                let found = other.to_string();
-                let found: String = found.chars().take(60).collect();
-                input.errors.push(format!(
-                    "{name}: {found} is no Kubernetes object; write apiVersion, kind and metadata"
-                ));
+fn read_document(file: &str, document: Document, namespace: &str, input: &mut Input) {
+    match document.content {
+        Ok(object) => {
+            for object in unpack(object) {
+                match check(&object) {
+                    Ok(()) => input.objects.push(with_namespace(object, namespace)),
+                    Err(what) => input.errors.push(format!("{file}:{}: {what}", document.line)),
+                }
             }
-            Err(error) => input.errors.push(format!("{name}: {error}")),
         }
+        Err(error) => input
+            .errors
+            .push(format!("{file}:{}:{}: {error}", error.line, error.column)),
     }
 }
 
-/// Takes a List apart and gives namespaced objects their namespace.
-fn unpack(mut object: Value, namespace: &str, objects: &mut Vec<Value>) {
-    let kind = object
-        .get("kind")
-        .and_then(Value::as_str)
-        .unwrap_or_default()
-        .to_owned();
-    if kind.ends_with("List") {
-        if let Some(Value::Array(items)) = object.get_mut("items").map(Value::take) {
-            items
-                .into_iter()
-                .for_each(|item| unpack(item, namespace, objects));
-            return;
+/// Takes a List apart, and lists within it.
+fn unpack(mut object: Value) -> Vec<Value> {
+    let is_list = k8s_json::text(&object, &["kind"]).is_some_and(|kind| kind.ends_with("List"));
+    match object.get_mut("items").map(Value::take) {
+        Some(Value::Array(items)) if is_list => items.into_iter().flat_map(unpack).collect(),
+        Some(items) => {
+            object["items"] = items;
+            vec![object]
         }
+        None => vec![object],
     }
-    let cluster_scoped = [
-        names::CLUSTER_TRAINING_RUNTIME,
-        "PriorityClass",
-        "RuntimeClass",
-        "Namespace",
-    ];
-    if !cluster_scoped.contains(&kind.as_str()) {
-        if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
-            let absent = metadata.get("namespace").is_none_or(Value::is_null);
-            if absent {
-                metadata.insert("namespace".to_owned(), json!(namespace));
-            }
+}
+
+/// Finds what keeps a value from being any Kubernetes object, or one of our group from being one of our kinds.
+fn check(object: &Value) -> Result<(), String> {
+    if !object.is_object() {
+        let found: String = object.to_string().chars().take(60).collect();
+        return Err(format!(
+            "{found} is no Kubernetes object; write apiVersion, kind and metadata"
+        ));
+    }
+    let text = |key| k8s_json::text(object, &[key]);
+    let (Some(version), Some(kind)) = (text("apiVersion"), text("kind")) else {
+        let missing = if text("kind").is_none() {
+            "kind"
+        } else {
+            "apiVersion"
+        };
+        return Err(format!(
+            "the object has no {missing}; write apiVersion, kind and metadata"
+        ));
+    };
+    let ours = version.split('/').next() == Some(names::GROUP);
+    if ours && !OUR_KINDS.contains(&kind) {
+        let hint = suggest::closest(kind, OUR_KINDS.into_iter());
+        return Err(format!("{} has no kind {kind:?}{hint}", names::GROUP));
+    }
+    Ok(())
+}
+
+fn with_namespace(mut object: Value, namespace: &str) -> Value {
+    let cluster_wide = k8s_json::text(&object, &["kind"]).is_some_and(|kind| CLUSTER_WIDE.contains(&kind));
+    if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut)
+        && !cluster_wide
+        && metadata.get("namespace").is_none_or(Value::is_null)
+    {
+        metadata.insert("namespace".to_owned(), json!(namespace));
+    }
+    object
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn input(text: &str) -> Input {
+        let mut input = Input::default();
+        for document in yaml::read(text) {
+            read_document("f.yaml", document, "ns", &mut input);
         }
+        input
     }
-    objects.push(object);
+
+    #[test]
+    fn lists_are_taken_apart_and_namespaces_filled_in() {
+        let input = input(
+            "{apiVersion: v1, kind: List, items: [{apiVersion: v1, kind: A, metadata: {}}, {apiVersion: v1, kind: BList, \
+             items: [{apiVersion: v1, kind: RuntimeClass, metadata: {}}, {apiVersion: v1, kind: C, metadata: {namespace: x}}]}]}",
+        );
+        let namespaces: Vec<_> = input
+            .objects
+            .iter()
+            .map(|o| k8s_json::text(o, &["metadata", "namespace"]))
+            .collect();
+        assert_eq!(namespaces, [Some("ns"), None, Some("x")]);
+        assert!(input.errors.is_empty());
+    }
+
+    #[test]
+    fn what_is_no_object_is_told_with_its_line() {
+        let input = input(
+            "# a comment\n\nfoo: bar\n---\n- x\n---\n{apiVersion: trainer.kubeflow.org/v1alpha1, kind: Trainjob}\n",
+        );
+        assert_eq!(
+            input.errors,
+            [
+                "f.yaml:3: the object has no kind; write apiVersion, kind and metadata",
+                "f.yaml:5: [\"x\"] is no Kubernetes object; write apiVersion, kind and metadata",
+                "f.yaml:7: trainer.kubeflow.org has no kind \"Trainjob\"; did you mean \"TrainJob\"?",
+            ]
+        );
+    }
 }

@@ -138,11 +138,10 @@ impl Offline {
         });
         match place {
             Some(at) if verdict.allowed() => self.runtimes[at] = Stored { json, object },
-            // A refused update leaves the former in place.
-            Some(_) => {}
             // A runtime that only our rules refuse is kept: the jobs that name it are told why it is of no use.
             None if !schema_refused => self.runtimes.push(Stored { json, object }),
-            None => {}
+            // A refused update leaves the former in place.
+            _ => {}
         }
         Ok(())
     }
