@@ -47,9 +47,16 @@ pub(crate) fn run(command: &mut Command) -> String {
 
 /// kubectl as the cluster's admin.
 pub(crate) fn kubectl(arguments: &[&str]) -> String {
-    run(Command::new(env("KUBECTL"))
+    run(&mut kubectl_command(arguments))
+}
+
+/// The same, not run yet.
+pub(crate) fn kubectl_command(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env("KUBECTL"));
+    command
         .args(["--kubeconfig", &env("TRAINER_TEST_KUBECONFIG")])
-        .args(arguments))
+        .args(arguments);
+    command
 }
 
 /// helm as the cluster's admin.
