@@ -17,7 +17,7 @@ use trainer::api::{ClusterTrainingRuntime, JobSet, TrainJob, TrainingRuntime};
 /// How long anything may take here.
 const PATIENCE: Duration = Duration::from_secs(120);
 /// The controller's user.
-const ACCOUNT: &str = "kubeflow-trainer-controller-manager";
+const ACCOUNT: &str = "trainer-test-controller-manager";
 
 /// What the task that runs these tests must set.
 pub(crate) fn env(name: &str) -> String {
@@ -188,7 +188,11 @@ impl Cluster {
         wanted: impl Fn(&JobSet) -> bool,
     ) -> JobSet {
         until(&format!("JobSet {name}: {what}"), async || {
-            self.jobsets().get_opt(name).await.unwrap().filter(&wanted)
+            match self.jobsets().get_opt(name).await {
+                // The kind has just been installed, and its path is not served yet.
+                Err(kube::Error::Api(status)) if status.code == 404 => None,
+                found => found.unwrap().filter(&wanted),
+            }
         })
         .await
     }
@@ -315,7 +319,8 @@ fn prepare() {
         ]);
         let chart = repository("charts/kubeflow-trainer");
         let rights = run(Command::new(env("HELM"))
-            .args(["template", "kubeflow-trainer"])
+            // Names of its own: the chart is installed beside it by the test of the release.
+            .args(["template", "trainer-test", "--set=fullnameOverride=trainer-test"])
             .arg(&chart)
             .args([
                 "--namespace=trainer-test",
