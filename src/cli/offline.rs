@@ -7,7 +7,7 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::admission::{self, Operation, RuntimeRequest, TrainJobRequest, Verdict};
+use crate::admission::{self, Operation, TrainJobRequest, Verdict};
 use crate::api::{ClusterTrainingRuntime, JobSet, TrainJob, TrainingRuntime, names};
 use crate::k8s::json as k8s_json;
 use crate::plan::{Inputs, Observed, Problem, Problems, Reason, Runtime, RuntimeKind, suggest};
@@ -127,7 +127,7 @@ impl Offline {
         verdict: &mut Verdict,
     ) -> Result<(), Problem> {
         let object: Runtime = typed::<T>(&json)?.into();
-        let judged = admission::runtime(RuntimeRequest { runtime: &object });
+        let judged = admission::runtime(&object);
         let schema_refused = !verdict.allowed();
         verdict.problems.extend(judged.problems);
         verdict.warnings.extend(judged.warnings);
