@@ -23,7 +23,7 @@ pub fn stamp_patches(job: &mut Value, old: Option<&Value>, now: Timestamp) {
             None => entry.get("time").filter(|t| !t.is_null()).cloned(),
         };
         if let Some(fields) = entry.as_object_mut() {
-            let time = time.unwrap_or_else(|| Value::String(format!("{:.0}", now)));
+            let time = time.unwrap_or_else(|| Value::String(format!("{now:.0}")));
             fields.insert("time".to_owned(), time);
         }
     }
