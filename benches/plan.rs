@@ -1,5 +1,6 @@
 //! How long the decision takes: one `plan()` for jobs of 1 to 1,000 nodes, with and without the trace of `explain`.
 
+#![allow(clippy::expect_used, reason = "a benchmark that cannot be set up ends")]
 #![allow(
     missing_docs,
     reason = "criterion's macros make public functions without documentation"
@@ -87,7 +88,7 @@ fn benches(c: &mut Criterion) {
         observed: &observed,
     };
     group.bench_function("explain", |b| {
-        b.iter(|| black_box(plan::explain(black_box(&inputs))))
+        b.iter(|| black_box(plan::explain(black_box(&inputs))));
     });
     group.finish();
 }

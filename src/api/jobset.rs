@@ -73,7 +73,7 @@ pub struct JobSetTemplateSpec {
 /// Spec of a JobSet.
 #[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[schemars(extend("x-kubernetes-validations" = rules::rule("!(has(self.startupPolicy) && self.startupPolicy.startupPolicyOrder == 'InOrder' && has(self.replicatedJobs) && self.replicatedJobs.exists(job, has(job.dependsOn)))", "startupPolicy InOrder and dependsOn exclude each other: use one of them")))]
+#[schemars(extend("x-kubernetes-validations" = rules::order_or_dependencies()))]
 pub struct JobSetSpec {
     /// The Jobs, in groups of equals.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -110,7 +110,13 @@ pub struct JobSetSpec {
     pub ttl_seconds_after_finished: Option<i32>,
     /// Volume claims that the Jobs share. Immutable.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 50), extend("x-kubernetes-list-type" = "atomic", "x-kubernetes-validations" = rules::immutable_in_runtime()))]
+    #[schemars(
+        length(max = 50),
+        extend(
+            "x-kubernetes-list-type" = "atomic",
+            "x-kubernetes-validations" = rules::immutable_in_runtime()
+        )
+    )]
     pub volume_claim_policies: Option<Vec<VolumeClaimPolicy>>,
 }
 
@@ -132,7 +138,14 @@ pub struct ReplicatedJob {
     pub replicas: Option<i32>,
     /// Replicated jobs that must have come so far before this one starts. Immutable.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 5), extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"], "x-kubernetes-validations" = rules::immutable_in_runtime()))]
+    #[schemars(
+        length(max = 5),
+        extend(
+            "x-kubernetes-list-type" = "map",
+            "x-kubernetes-list-map-keys" = ["name"],
+            "x-kubernetes-validations" = rules::immutable_in_runtime()
+        )
+    )]
     pub depends_on: Option<Vec<DependsOn>>,
 }
 
@@ -198,7 +211,17 @@ pub struct FailurePolicyRule {
     /// Name of the rule.
     pub name: String,
     /// What is done.
-    #[schemars(extend("enum" = ["FailJobSet", "RestartJobSet", "RestartJobSetAndIgnoreMaxRestarts", "RestartJob", "RestartJobAndIgnoreMaxRestarts"]))]
+    #[schemars(
+        extend(
+            "enum" = [
+                "FailJobSet",
+                "RestartJobSet",
+                "RestartJobSetAndIgnoreMaxRestarts",
+                "RestartJob",
+                "RestartJobAndIgnoreMaxRestarts",
+            ]
+        )
+    )]
     pub action: String,
     /// Reasons of a Job's failure that fit; any where absent.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -240,7 +263,7 @@ pub struct Coordinator {
 /// Volume claims that the Jobs share.
 #[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[schemars(extend("x-kubernetes-validations" = rules::rule("!has(self.templates) || self.templates.all(claim, !has(claim.metadata) || !has(claim.metadata.__namespace__))", "claim templates must not set metadata.namespace: claims are made in the namespace of the job")))]
+#[schemars(extend("x-kubernetes-validations" = rules::claims_without_namespace()))]
 pub struct VolumeClaimPolicy {
     /// Templates of the claims; pods mount them by name.
     #[serde(skip_serializing_if = "Option::is_none")]

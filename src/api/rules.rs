@@ -1,12 +1,12 @@
-//! Rules of the API server that several fields share, said once; they become part of the schema.
+//! The rules of the wire that need more than a bound: CEL expressions, which become part of the schema.
 //!
-//! Knows no types and evaluates nothing: a rule is the JSON that the CRD carries.
+//! Knows no types and evaluates nothing: a rule is the JSON that the CRD carries, and the message for who breaks it.
 
 use schemars::Schema;
 use serde_json::{Value, json};
 
 /// Makes a field immutable once it is set; it may still appear and disappear. `fix` tells what to do instead.
-pub(super) fn immutable(fix: &str) -> Value {
+fn immutable(fix: &str) -> Value {
     rule("self == oldSelf", &format!("is immutable; {fix}"))
 }
 
@@ -25,8 +25,8 @@ pub(super) fn immutable_in_job() -> Value {
     immutable("create a new TrainJob")
 }
 
-/// One CEL rule, and the message for who breaks it.
-pub(super) fn rule(rule: &str, message: &str) -> Value {
+/// One rule, and the message for who breaks it.
+fn rule(rule: &str, message: &str) -> Value {
     json!([{ "rule": rule, "message": message }])
 }
 
@@ -35,7 +35,8 @@ pub(super) fn job_name() -> Value {
     json!([
         {
             "rule": "self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",
-            "message": "must be an RFC 1035 label: start with a lower-case letter, then letters, digits or '-', and end with a letter or digit",
+            "message": "must be an RFC 1035 label: start with a lower-case letter, then letters, digits or '-', \
+                        and end with a letter or digit",
             "fieldPath": ".metadata.name",
         },
         {
@@ -51,6 +52,54 @@ pub(super) fn storage_uri() -> Value {
     rule(
         "self == '' || self.matches('^[A-Za-z][A-Za-z0-9+.-]*://.+$')",
         "must be empty or a URI with a scheme, such as hf://org/name or s3://bucket/path",
+    )
+}
+
+/// The rule of a report of the training program.
+pub(super) fn last_updated() -> Value {
+    rule("has(self.lastUpdatedTime)", "lastUpdatedTime must be set")
+}
+
+/// The rule of an ML policy.
+pub(super) fn one_framework() -> Value {
+    rule(
+        "[has(self.torch), has(self.mpi), has(self.jax), has(self.xgboost), has(self.flux)]\
+         .filter(is_set, is_set).size() <= 1",
+        "at most one of torch, mpi, jax, xgboost and flux may be set",
+    )
+}
+
+/// The rule of a gang policy.
+pub(super) fn one_gang_scheduler() -> Value {
+    rule(
+        "!(has(self.coscheduling) && has(self.volcano))",
+        "at most one of coscheduling and volcano may be set: a pod has one scheduler",
+    )
+}
+
+/// The rule of the containers that get the environment of torchrun on top of the training container.
+pub(super) fn not_the_node() -> Value {
+    rule(
+        "!('node' in self)",
+        "must not name the container node: it has the environment already",
+    )
+}
+
+/// The rule of a JobSet's order of start.
+pub(super) fn order_or_dependencies() -> Value {
+    rule(
+        "!(has(self.startupPolicy) && self.startupPolicy.startupPolicyOrder == 'InOrder' && \
+         has(self.replicatedJobs) && self.replicatedJobs.exists(job, has(job.dependsOn)))",
+        "startupPolicy InOrder and dependsOn exclude each other: use one of them",
+    )
+}
+
+/// The rule of a JobSet's claim templates. In CEL `namespace` is a word of the language.
+pub(super) fn claims_without_namespace() -> Value {
+    rule(
+        "!has(self.templates) || \
+         self.templates.all(claim, !has(claim.metadata) || !has(claim.metadata.__namespace__))",
+        "claim templates must not set metadata.namespace: claims are made in the namespace of the job",
     )
 }
 

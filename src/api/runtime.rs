@@ -71,7 +71,7 @@ pub struct TrainingRuntimeSpec {
 /// What the framework needs. At most one of the frameworks may be set.
 #[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[schemars(extend("x-kubernetes-validations" = rules::rule("[has(self.torch), has(self.mpi), has(self.jax), has(self.xgboost), has(self.flux)].filter(set, set).size() <= 1", "at most one of torch, mpi, jax, xgboost and flux may be set")))]
+#[schemars(extend("x-kubernetes-validations" = rules::one_framework()))]
 pub struct MlPolicy {
     /// Number of training nodes of a TrainJob that names none; 1 where absent.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -108,7 +108,10 @@ pub struct TorchPolicy {
 pub struct EnvInjection {
     /// The containers, grouped by replicated job.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 16), extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["jobName"]))]
+    #[schemars(
+        length(max = 16),
+        extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["jobName"])
+    )]
     pub targets: Option<Vec<EnvInjectionTarget>>,
 }
 
@@ -120,7 +123,11 @@ pub struct EnvInjectionTarget {
     #[schemars(length(min = 1, max = 253))]
     pub job_name: String,
     /// Names of its containers or init containers; not the container `node`.
-    #[schemars(length(min = 1, max = 8), inner(length(max = 63)), extend("x-kubernetes-list-type" = "set", "x-kubernetes-validations" = rules::rule("!('node' in self)", "must not name the container node: it has the environment already")))]
+    #[schemars(
+        length(min = 1, max = 8),
+        inner(length(max = 63)),
+        extend("x-kubernetes-list-type" = "set", "x-kubernetes-validations" = rules::not_the_node())
+    )]
     pub container_names: Vec<String>,
 }
 
@@ -167,7 +174,7 @@ pub struct FluxPolicy {
 /// Which gang scheduler places the pods. At most one may be set.
 #[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[schemars(extend("x-kubernetes-validations" = rules::rule("!(has(self.coscheduling) && has(self.volcano))", "at most one of coscheduling and volcano may be set: a pod has one scheduler")))]
+#[schemars(extend("x-kubernetes-validations" = rules::one_gang_scheduler()))]
 pub struct PodGroupPolicy {
     /// The coscheduling plugin of scheduler-plugins.
     #[serde(skip_serializing_if = "Option::is_none")]

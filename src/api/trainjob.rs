@@ -57,7 +57,10 @@ pub struct TrainJobSpec {
     pub trainer: Option<Trainer>,
     /// Changes to the runtime, one entry for each manager, applied in list order.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 16), extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["manager"]))]
+    #[schemars(
+        length(max = 16),
+        extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["manager"])
+    )]
     pub runtime_patches: Option<Vec<RuntimePatch>>,
     /// Whether the job holds no pods on purpose.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -65,7 +68,14 @@ pub struct TrainJobSpec {
     pub suspend: Option<bool>,
     /// The controller that takes care of this job. Immutable.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 253), extend("default" = names::MANAGED_BY_US, "enum" = [names::MANAGED_BY_US, names::MANAGED_BY_MULTIKUEUE], "x-kubernetes-validations" = rules::immutable_in_job()))]
+    #[schemars(
+        length(max = 253),
+        extend(
+            "default" = names::MANAGED_BY_US,
+            "enum" = [names::MANAGED_BY_US, names::MANAGED_BY_MULTIKUEUE],
+            "x-kubernetes-validations" = rules::immutable_in_job()
+        )
+    )]
     pub managed_by: Option<String>,
     /// Seconds that the job may run from creation or its last resume, before it is failed. Immutable.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -124,7 +134,10 @@ pub struct InitializerSource {
     pub storage_uri: Option<String>,
     /// Environment variables of the initializer.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 128), extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
+    #[schemars(
+        length(max = 128),
+        extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"])
+    )]
     pub env: Option<Vec<Raw<EnvVar>>>,
     /// Secret whose keys become environment variables of the initializer.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -141,15 +154,26 @@ pub struct Trainer {
     pub image: Option<String>,
     /// Entry point of the training container.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 128), inner(length(max = 1_048_576)), extend("x-kubernetes-list-type" = "atomic"))]
+    #[schemars(
+        length(max = 128),
+        inner(length(max = 1_048_576)),
+        extend("x-kubernetes-list-type" = "atomic")
+    )]
     pub command: Option<Vec<String>>,
     /// Arguments of the entry point.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 128), inner(length(max = 1_048_576)), extend("x-kubernetes-list-type" = "atomic"))]
+    #[schemars(
+        length(max = 128),
+        inner(length(max = 1_048_576)),
+        extend("x-kubernetes-list-type" = "atomic")
+    )]
     pub args: Option<Vec<String>>,
     /// Environment variables of the training container.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 128), extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
+    #[schemars(
+        length(max = 128),
+        extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"])
+    )]
     pub env: Option<Vec<Raw<EnvVar>>>,
     /// Number of training nodes.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -227,7 +251,10 @@ pub struct JobSetTemplatePatch {
 pub struct JobSetSpecPatch {
     /// Changes to replicated jobs, by name.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 100), extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
+    #[schemars(
+        length(max = 100),
+        extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"])
+    )]
     pub replicated_jobs: Option<Vec<ReplicatedJobPatch>>,
 }
 
@@ -290,19 +317,47 @@ pub struct PodSpecPatch {
     pub termination_grace_period_seconds: Option<i64>,
     /// Volumes to add, or to replace by name. Immutable.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 128), extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"], "x-kubernetes-validations" = rules::immutable_in_patch()))]
+    #[schemars(
+        length(max = 128),
+        extend(
+            "x-kubernetes-list-type" = "map",
+            "x-kubernetes-list-map-keys" = ["name"],
+            "x-kubernetes-validations" = rules::immutable_in_patch()
+        )
+    )]
     pub volumes: Option<Vec<Volume>>,
     /// Changes to init containers, by name. Immutable.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 64), extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"], "x-kubernetes-validations" = rules::immutable_in_patch()))]
+    #[schemars(
+        length(max = 64),
+        extend(
+            "x-kubernetes-list-type" = "map",
+            "x-kubernetes-list-map-keys" = ["name"],
+            "x-kubernetes-validations" = rules::immutable_in_patch()
+        )
+    )]
     pub init_containers: Option<Vec<ContainerPatch>>,
     /// Changes to containers, by name. Immutable.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 64), extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"], "x-kubernetes-validations" = rules::immutable_in_patch()))]
+    #[schemars(
+        length(max = 64),
+        extend(
+            "x-kubernetes-list-type" = "map",
+            "x-kubernetes-list-map-keys" = ["name"],
+            "x-kubernetes-validations" = rules::immutable_in_patch()
+        )
+    )]
     pub containers: Option<Vec<ContainerPatch>>,
     /// Secrets for pulling images, added by name. Immutable.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 64), extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"], "x-kubernetes-validations" = rules::immutable_in_patch()))]
+    #[schemars(
+        length(max = 64),
+        extend(
+            "x-kubernetes-list-type" = "map",
+            "x-kubernetes-list-map-keys" = ["name"],
+            "x-kubernetes-validations" = rules::immutable_in_patch()
+        )
+    )]
     pub image_pull_secrets: Option<Vec<LocalObjectReference>>,
     /// Security settings of the pods. Immutable.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -320,7 +375,10 @@ pub struct PodSpecPatch {
     pub tolerations: Option<Vec<Toleration>>,
     /// Gates that hold the pods back from scheduling, added by name.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 16), extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
+    #[schemars(
+        length(max = 16),
+        extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"])
+    )]
     pub scheduling_gates: Option<Vec<PodSchedulingGate>>,
 }
 
@@ -333,11 +391,17 @@ pub struct ContainerPatch {
     pub name: String,
     /// Environment variables to add or replace; not for the containers that the job's own sections set.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 128), extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
+    #[schemars(
+        length(max = 128),
+        extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"])
+    )]
     pub env: Option<Vec<EnvVar>>,
     /// Volume mounts to add or replace.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 128), extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
+    #[schemars(
+        length(max = 128),
+        extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"])
+    )]
     pub volume_mounts: Option<Vec<VolumeMount>>,
     /// Security settings of the container.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -350,15 +414,21 @@ pub struct ContainerPatch {
 pub struct TrainJobStatus {
     /// Suspended, Complete and Failed, in order of first appearance.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 8), extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"]))]
+    #[schemars(
+        length(max = 8),
+        extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"])
+    )]
     pub conditions: Option<Vec<Condition>>,
     /// One entry for each replicated job, counting its Jobs.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 100), extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
+    #[schemars(
+        length(max = 100),
+        extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"])
+    )]
     pub jobs_status: Option<Vec<JobStatus>>,
     /// What the training program itself reported.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("x-kubernetes-validations" = rules::rule("has(self.lastUpdatedTime)", "lastUpdatedTime must be set")))]
+    #[schemars(extend("x-kubernetes-validations" = rules::last_updated()))]
     pub trainer_status: Option<TrainerStatus>,
 }
 

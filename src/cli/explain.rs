@@ -19,11 +19,9 @@ const SHOWN: usize = 60;
 
 /// Tells of each value of the JobSet which layer set it, and what it was before.
 ///
-/// JSON-PATH is a path as the tree shows it, such as spec.replicatedJobs[node].template.spec.parallelism, or a part of
-/// one, such as env[PET_NNODES]. Written as JSONPath is, it is understood too; .. stands
-/// for any steps.
+/// JSON-PATH is a path as the tree shows it, such as `spec.replicatedJobs[node].template.spec.parallelism`, or a part
+/// of one, such as `env[PET_NNODES]`. Written as JSONPath is, it is understood too; `..` stands for any steps.
 #[derive(clap::Args)]
-#[allow(clippy::doc_markdown, reason = "the text is the help of the command")]
 pub(super) struct Explain {
     /// File with TrainJobs, the runtimes they name (the shipped ones are known) and, where they matter, facts of the
     /// cluster: an existing JobSet or runtime snapshot; - is standard input; may be given again

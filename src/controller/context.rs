@@ -87,7 +87,10 @@ where
 /// The suspended jobs whose JobSet was found to be as it should be, by the generations of both: it need not be
 /// read and compared again until one of them changes.
 #[derive(Debug, Default)]
-pub(super) struct Compared(Mutex<HashMap<Key, [Option<(String, i64)>; 2]>>);
+pub(super) struct Compared(Mutex<HashMap<Key, [Generation; 2]>>);
+
+/// The UID of an object and how often its spec was changed.
+type Generation = Option<(String, i64)>;
 
 impl Compared {
     /// Notes that these two agree.
@@ -112,6 +115,6 @@ impl Compared {
 }
 
 /// Which object it is and how often its spec was changed.
-fn generation<K: Resource>(object: &K) -> Option<(String, i64)> {
+fn generation<K: Resource>(object: &K) -> Generation {
     Some((object.uid()?, object.meta().generation?))
 }

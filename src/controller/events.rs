@@ -283,7 +283,7 @@ mod tests {
             }
         }
         assert_eq!(writes[..4], [60, 180, 420, 900]);
-        assert_eq!(writes.len(), 10, "{writes:?}");
+        assert_eq!(writes.len(), 9, "{writes:?}");
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::ConfigMap;
-use kube::core::{ApiResource, DynamicObject};
+use kube::core::{ApiResource, DeserializeGuard, DynamicObject};
 use kube::{Api, Resource, ResourceExt};
 use serde::de::DeserializeOwned;
 
@@ -191,10 +191,10 @@ where
     }
     let what = || format!("{} {name}", K::kind(&()));
     let found = api.get_opt(name).await.doing(|| format!("get {}", what()))?;
-    match found.map(|f| f.0) {
+    match found {
         None => Ok(None),
-        Some(Ok(found)) => Ok(Some(found)),
-        Some(Err(broken)) => Err(Error::UnreadableOther {
+        Some(DeserializeGuard(Ok(found))) => Ok(Some(found)),
+        Some(DeserializeGuard(Err(broken))) => Err(Error::UnreadableOther {
             what: what(),
             why: broken.error,
         }),

@@ -3,6 +3,7 @@
 //! Client. Nothing puts it on any more. Only metadata is read, so this also works on a runtime whose spec cannot
 //! be read.
 
+use std::collections::HashSet;
 use std::fmt::Debug;
 use std::time::Duration;
 
@@ -13,15 +14,14 @@ use serde_json::json;
 use tokio::sync::mpsc;
 
 use super::error::{api_text, not_found};
-use crate::api::names;
-use crate::api::{ClusterTrainingRuntime, TrainingRuntime};
+use crate::api::{ClusterTrainingRuntime, TrainingRuntime, names};
 use crate::plan::RuntimeKind;
 
 /// How long a failure is waited out.
 const PAUSE: Duration = Duration::from_secs(5);
 
 /// A runtime that has the finalizer.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Leftover {
     kind: RuntimeKind,
     namespace: Option<String>,
@@ -47,44 +47,56 @@ fn without(metadata: &ObjectMeta) -> Option<Vec<&String>> {
     (rest.len() < all.len()).then_some(rest)
 }
 
-/// Takes the finalizer off each runtime that is named, until none can be named any more.
+/// Takes the finalizer off each runtime that is named, until none can be named any more. What fails is tried again
+/// after the others.
 pub(super) async fn remove_all(client: Client, mut leftovers: mpsc::UnboundedReceiver<Leftover>) {
-    while let Some(leftover) = leftovers.recv().await {
-        let Leftover {
-            kind,
-            namespace,
-            name,
-        } = &leftover;
+    while let Some(first) = leftovers.recv().await {
+        let mut open = HashSet::from([first]);
         loop {
-            let result = match (kind, namespace) {
-                (RuntimeKind::Namespaced, Some(namespace)) => {
-                    remove(
-                        &Api::<TrainingRuntime>::namespaced(client.clone(), namespace),
-                        name,
-                    )
-                    .await
-                }
-                _ => remove(&Api::<ClusterTrainingRuntime>::all(client.clone()), name).await,
-            };
-            match result {
-                Ok(()) => break,
-                Err(error) if not_found(&error) => break,
-                Err(error) => {
-                    let why = api_text(&error);
-                    tracing::warn!(
-                        kind = kind.name(),
-                        name,
-                        error = why,
-                        "could not remove an old finalizer"
-                    );
-                    tokio::time::sleep(PAUSE).await;
+            let mut failed = HashSet::new();
+            for leftover in open {
+                if let Err(error) = remove(&client, &leftover).await {
+                    let (why, name) = (api_text(&error), &leftover.name);
+                    let kind = leftover.kind.name();
+                    tracing::warn!(kind, name, error = why, "could not remove an old finalizer");
+                    failed.insert(leftover);
                 }
             }
+            if failed.is_empty() {
+                break;
+            }
+            tokio::time::sleep(PAUSE).await;
+            while let Ok(more) = leftovers.try_recv() {
+                failed.insert(more);
+            }
+            open = failed;
         }
     }
 }
 
-async fn remove<K>(api: &Api<K>, name: &str) -> Result<(), kube::Error>
+async fn remove(client: &Client, leftover: &Leftover) -> Result<(), kube::Error> {
+    let Leftover {
+        kind,
+        namespace,
+        name,
+    } = leftover;
+    let removed = match (kind, namespace) {
+        (RuntimeKind::Namespaced, Some(namespace)) => {
+            remove_from(
+                &Api::<TrainingRuntime>::namespaced(client.clone(), namespace),
+                name,
+            )
+            .await
+        }
+        _ => remove_from(&Api::<ClusterTrainingRuntime>::all(client.clone()), name).await,
+    };
+    match removed {
+        Err(error) if not_found(&error) => Ok(()),
+        other => other,
+    }
+}
+
+async fn remove_from<K>(api: &Api<K>, name: &str) -> Result<(), kube::Error>
 where
     K: Resource<DynamicType = ()> + Clone + Debug + serde::de::DeserializeOwned,
 {

@@ -28,12 +28,15 @@ mod written;
 use std::convert::Infallible;
 use std::io::{self, IsTerminal};
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures::StreamExt;
+use futures::channel::mpsc::UnboundedReceiver;
 use kube::runtime::controller::{Config, Error as ApplierError, applier};
 use serde_json::Value;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
+use tokio::sync::watch::{Receiver, channel as watch_channel};
 use tokio::task::JoinSet;
 use tracing_subscriber::EnvFilter;
 
@@ -51,6 +54,14 @@ use written::Written;
 
 use crate::api::{ClusterTrainingRuntime, JobSet, Raw, TrainJob, TrainingRuntime};
 use crate::plan::RuntimeKind;
+
+/// How long reconciles may take to end; a pod is given ten seconds.
+const GRACE: Duration = Duration::from_secs(8);
+
+/// What runs besides the reconciles.
+type Parts = JoinSet<Result<(), Failure>>;
+/// Turns true when the controller is to end.
+type Told = Receiver<bool>;
 
 /// Why the controller could not start, or ended.
 #[derive(Debug, thiserror::Error)]
@@ -98,7 +109,9 @@ fn log(options: &Options) -> Result<(), Failure> {
 async fn run_until_told(options: &Options) -> Result<(), Failure> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
-    let mut parts = start(options).await?;
+    let (stop, told) = watch_channel(false);
+    let (mut parts, work) = start(options, told).await?;
+    let mut work = tokio::spawn(work);
     tracing::info!(
         version = env!("CARGO_PKG_VERSION"),
         concurrency = options.concurrency,
@@ -108,14 +121,19 @@ async fn run_until_told(options: &Options) -> Result<(), Failure> {
         _ = terminate.recv() => Ok(()),
         _ = interrupt.recv() => Ok(()),
         Some(part) = parts.join_next() => part.unwrap_or(Err(Failure::Ended("a part that panicked"))),
+        _ = &mut work => Err(Failure::Ended("the work on TrainJobs")),
     };
-    tracing::info!("ending");
+    if ended.is_ok() {
+        tracing::info!("ending, reconciles that have begun are finished");
+        stop.send_replace(true);
+        let _ = tokio::time::timeout(GRACE, work).await;
+    }
     parts.shutdown().await;
     ended
 }
 
-/// Starts all parts. None of them ends by itself.
-async fn start(options: &Options) -> Result<JoinSet<Result<(), Failure>>, Failure> {
+/// Starts all parts, none of which ends by itself, and gives the work on the jobs, which ends when told.
+async fn start(options: &Options, told: Told) -> Result<(Parts, impl Future<Output = ()> + use<>), Failure> {
     let metrics = Metrics::new();
     let throttle = Throttle::new(options.kube_api_qps, options.kube_api_burst);
     let client = client::connect(options.kubeconfig.as_deref(), throttle, &metrics)
@@ -154,16 +172,10 @@ async fn start(options: &Options) -> Result<JoinSet<Result<(), Failure>>, Failur
     parts.spawn(async move { Ok(serve::health(&address, shared).await?) });
     let (shared, address) = (ctx.clone(), options.metrics_bind_address.clone());
     parts.spawn(async move { Ok(serve::metrics(&address, shared).await?) });
-    parts.spawn(work(ctx, awake, options.concurrency));
-    Ok(parts)
+    Ok((parts, work(ctx, awake, options.concurrency, told)))
 }
 
-fn watch_jobs(
-    parts: &mut JoinSet<Result<(), Failure>>,
-    ctx: &Arc<Context>,
-    jobs: Feed<TrainJob>,
-    jobsets: Feed<JobSet>,
-) {
+fn watch_jobs(parts: &mut Parts, ctx: &Arc<Context>, jobs: Feed<TrainJob>, jobsets: Feed<JobSet>) {
     let (client, on) = (ctx.client.clone(), wake::shared(ctx, wake::job));
     parts.spawn(async move {
         follow(client, jobs, |_| {}, on).await;
@@ -177,7 +189,7 @@ fn watch_jobs(
 }
 
 fn watch_runtimes(
-    parts: &mut JoinSet<Result<(), Failure>>,
+    parts: &mut Parts,
     ctx: &Arc<Context>,
     runtimes: Feed<TrainingRuntime>,
     cluster_runtimes: Feed<ClusterTrainingRuntime>,
@@ -190,7 +202,7 @@ fn watch_runtimes(
     });
     let (client, sender) = (ctx.client.clone(), leftovers.clone());
     let on = wake::shared(ctx, move |ctx, event| {
-        wake::runtime(ctx, &sender, RuntimeKind::Namespaced, event)
+        wake::runtime(ctx, &sender, RuntimeKind::Namespaced, event);
     });
     parts.spawn(async move {
         follow(client, runtimes, |_| {}, on).await;
@@ -198,7 +210,7 @@ fn watch_runtimes(
     });
     let client = ctx.client.clone();
     let on = wake::shared(ctx, move |ctx, event| {
-        wake::runtime(ctx, &leftovers, RuntimeKind::Cluster, event)
+        wake::runtime(ctx, &leftovers, RuntimeKind::Cluster, event);
     });
     parts.spawn(async move {
         follow(client, cluster_runtimes, |_| {}, on).await;
@@ -212,22 +224,23 @@ fn keep_suspend_only(jobset: &mut JobSet) {
     jobset.spec = Raw::new(serde_json::json!({ "suspend": suspend }));
 }
 
-/// Reconciles jobs as they wake, a bounded number at a time and each one alone.
-async fn work(
-    ctx: Arc<Context>,
-    awake: futures::channel::mpsc::UnboundedReceiver<context::Key>,
-    concurrency: u16,
-) -> Result<(), Failure> {
-    // Without the lists a restart would ask the API server for every JobSet by itself.
+/// Reconciles jobs as they wake, a bounded number at a time and each one alone, until told to end; what has begun is
+/// then finished.
+async fn work(ctx: Arc<Context>, awake: UnboundedReceiver<context::Key>, concurrency: u16, mut told: Told) {
+    // Without the lists a restart would ask the API server for every JobSet and runtime by itself.
     ctx.jobs.settled().await;
     ctx.jobsets.settled().await;
+    ctx.runtimes.settled().await;
+    ctx.cluster_runtimes.settled().await;
     let store = ctx.jobs.store.clone();
     let mut results = std::pin::pin!(applier(
         |job, ctx| Box::pin(reconcile::run(job, ctx)),
         reconcile::retry,
         ctx.clone(),
         store,
-        awake.map(Ok::<_, Infallible>),
+        awake
+            .map(Ok::<_, Infallible>)
+            .take_until(Box::pin(async move { told.wait_for(|t| *t).await.is_ok() })),
         Config::default().concurrency(concurrency),
     ));
     while let Some(result) = results.next().await {
@@ -238,7 +251,6 @@ async fn work(
             ctx.forget(&gone);
         }
     }
-    Err(Failure::Ended("the work on TrainJobs"))
 }
 
 impl Context {

@@ -77,15 +77,15 @@ async fn reconcile(ctx: &Context, key: &Key, job: &Guarded<TrainJob>) -> Result<
     let outcome = observe(&Seen {
         job,
         jobset,
-        build: build(&applied.error, why.as_deref(), applied.done),
+        build: build(applied.error.as_ref(), why.as_deref(), applied.done),
         now: fetched.now,
     });
     record(ctx, key, job, jobset, &outcome).await?;
     applied.error.map_or(Ok(outcome.look_again), Err)
 }
 
-fn build<'a>(error: &Option<Error>, why: Option<&'a str>, done: bool) -> Build<'a> {
-    match (error.as_ref().map(Error::class), why) {
+fn build<'a>(error: Option<&Error>, why: Option<&'a str>, done: bool) -> Build<'a> {
+    match (error.map(Error::class), why) {
         (Some(Class::Impossible), Some(why)) => Build::Impossible(why),
         (Some(class), Some(why)) if class.concerns_author() => Build::Failed(why),
         (None, _) if done => Build::Done,
@@ -102,7 +102,7 @@ fn report(ctx: &Context, key: &Key, job: &Guarded<TrainJob>, error: &Error) {
     }
     match class {
         Class::Conflict | Class::Leaving => {
-            tracing::debug!(class = class.label(), error = text, "reconcile failed")
+            tracing::debug!(class = class.label(), error = text, "reconcile failed");
         }
         Class::Internal => tracing::error!(class = class.label(), error = text, "reconcile failed"),
         _ => tracing::warn!(class = class.label(), error = text, "reconcile failed"),

@@ -60,7 +60,7 @@ async fn ready(Shared(ctx): Shared<Arc<Context>>) -> (StatusCode, String) {
             State::Failing(why) => format!("failing: {why}"),
         };
         ready &= says.starts_with("watching") || says.starts_with("not installed");
-        text.push_str(&format!("{kind}: {says}\n"));
+        text = format!("{text}{kind}: {says}\n");
     }
     (
         if ready {

@@ -37,9 +37,33 @@ pub(super) fn complete(draft: &mut Draft<'_>) {
     if spec.get("replicatedJobs").is_some_and(k8s_json::is_empty) {
         spec.shift_remove("replicatedJobs");
     }
+    leave_out_defaults(spec);
     match job.spec.suspend {
         Some(suspend) => spec.insert("suspend".to_owned(), json!(suspend)),
         None => spec.shift_remove("suspend"),
     };
     draft.jobset = jobset;
+}
+
+/// Leaves out what JobSet's schema sets again by itself, as upstream's types do: objects made by either are equal.
+fn leave_out_defaults(spec: &mut Map<String, Value>) {
+    if let Some(Value::Object(coordinator)) = spec.get_mut("coordinator") {
+        coordinator.retain(|field, value| !(field.ends_with("Index") && *value == 0));
+    }
+    let jobs = spec.get_mut("replicatedJobs").and_then(Value::as_array_mut);
+    for job in jobs.into_iter().flatten() {
+        let Some(pod) = job.pointer_mut("/template/spec/template/spec") else {
+            continue;
+        };
+        for list in ["containers", "initContainers"] {
+            let containers = pod.get_mut(list).and_then(Value::as_array_mut);
+            let ports = containers
+                .into_iter()
+                .flatten()
+                .filter_map(|c| c.get_mut("ports")?.as_array_mut());
+            for port in ports.flatten().filter_map(Value::as_object_mut) {
+                port.retain(|field, value| field != "protocol" || value != "TCP");
+            }
+        }
+    }
 }

@@ -69,7 +69,8 @@ fn check_items(node: &Node, items: &[Value], old: Option<&Value>, report: &mut R
     }
 }
 
-/// Evaluates a rule. That it cannot be evaluated is only worth telling where nothing else is wrong.
+/// Evaluates a rule. That it cannot be evaluated is only worth telling where nothing else is wrong, and the field that
+/// it is about is there.
 fn check_rule(
     rule: &Rule,
     node: &Node,
@@ -78,18 +79,24 @@ fn check_rule(
     sound: bool,
     report: &mut Report,
 ) {
+    let below = rule
+        .field_path
+        .as_deref()
+        .map(|path| path.trim_start_matches('.'));
+    let subject = match below {
+        Some(below) => value.pointer(&format!("/{}", below.replace('.', "/"))),
+        None => Some(value),
+    };
     let message = match rule.evaluate(node, value, old) {
-        Outcome::Broken => rule.message.clone(),
-        Outcome::Failed(why) if sound => format!("cannot be checked ({}): {why}", rule.message),
+        Outcome::Broken => with_value(subject, &rule.message),
+        Outcome::Failed(why) if sound && subject.is_some_and(|subject| !subject.is_null()) => {
+            format!("cannot be checked ({}): {why}", rule.message)
+        }
         Outcome::Holds | Outcome::Failed(_) => return,
     };
-    match &rule.field_path {
-        Some(below) => {
-            let below = below.trim_start_matches('.');
-            let value = value.pointer(&format!("/{}", below.replace('.', "/")));
-            report.at_field(below, |report| report.add(with_value(value, &message)));
-        }
-        None => report.add(with_value(Some(value), &message)),
+    match below {
+        Some(below) => report.at_field(below, |report| report.add(message)),
+        None => report.add(message),
     }
 }
 

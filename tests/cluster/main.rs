@@ -3,8 +3,10 @@
 //! `cargo xtask test` brings the cluster up and sets what they need.
 
 #![allow(
-    clippy::unwrap_used,
+    clippy::default_trait_access,
+    clippy::panic,
     clippy::print_stderr,
+    clippy::unwrap_used,
     reason = "a test fails by panicking, and shows a log when it does"
 )]
 

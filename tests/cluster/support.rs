@@ -216,7 +216,7 @@ impl Cluster {
                 .logs(&pod.name_any(), &LogParams::default())
                 .await
                 .unwrap_or_else(|e| e.to_string());
-            text.push_str(&format!("{}:\n{log}\n", pod.name_any()));
+            text = format!("{text}{}:\n{log}\n", pod.name_any());
         }
         text
     }
