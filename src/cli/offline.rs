@@ -35,6 +35,8 @@ pub(super) struct Offline {
     /// The runtimes that ship with the program; one of the same name in a file takes its place.
     shipped: Vec<Runtime>,
     runtimes: Vec<Stored<Runtime>>,
+    /// Kind and name of the runtimes that were refused.
+    refused: Vec<(String, String)>,
     jobs: Vec<Stored<TrainJob>>,
     jobsets: Vec<JobSet>,
     config_maps: Vec<ConfigMap>,
@@ -127,6 +129,9 @@ impl Offline {
         if let (Err(error), true) = (judged, verdict.allowed()) {
             verdict.problems.push(error);
         }
+        if kind != names::TRAIN_JOB && !verdict.allowed() {
+            self.refused.push((kind.to_owned(), name.clone()));
+        }
         Outcome {
             kind: kind.to_owned(),
             namespace,
@@ -186,24 +191,45 @@ impl Offline {
         Ok(())
     }
 
-    /// Adds the nearest known name to a runtime that does not exist.
+    /// Adds what is known of a runtime that does not exist.
     fn with_hints(&self, job: &TrainJob, problems: Problems) -> Vec<Problem> {
-        let known = || {
-            let kind = RuntimeKind::of(&job.spec.runtime_ref);
-            self.known_runtimes()
-                .filter(move |runtime| Some(runtime.kind) == kind && in_reach(runtime, job))
-                .map(Runtime::name)
-        };
-        let hint = |mut problem: Problem| {
-            if problem.reason == Reason::RuntimeNotFound && known().next().is_some() {
-                let hint = suggest::closest(&job.spec.runtime_ref.name, known());
-                problem
-                    .message
-                    .push_str(&hint.replace("; it has ", "; there are "));
+        let with_hint = |mut problem: Problem| {
+            if problem.reason == Reason::RuntimeNotFound {
+                problem.message.push_str(&self.hint(job));
             }
             problem
         };
-        problems.into_iter().map(hint).collect()
+        problems.into_iter().map(with_hint).collect()
+    }
+
+    /// Says what may have been meant by the name of a runtime that does not exist.
+    fn hint(&self, job: &TrainJob) -> String {
+        let reference = &job.spec.runtime_ref;
+        let is_named = |runtime: &&Runtime| runtime.name() == reference.name;
+        let in_reach = |runtime: &&Runtime| in_reach(runtime, job);
+        let kind = RuntimeKind::of(reference);
+        if self
+            .refused
+            .iter()
+            .any(|(kind, name)| kind == reference.kind() && *name == reference.name)
+        {
+            return "; the one in the files was refused".to_owned();
+        }
+        if let Some(other) = self.known_runtimes().filter(in_reach).find(is_named) {
+            return format!(
+                "; a {} of this name exists, name that as spec.runtimeRef.kind",
+                other.kind.name()
+            );
+        }
+        let mut known = self
+            .known_runtimes()
+            .filter(in_reach)
+            .filter(|r| Some(r.kind) == kind)
+            .peekable();
+        if known.peek().is_none() {
+            return String::new();
+        }
+        suggest::closest(&reference.name, known.map(Runtime::name)).replace("; it has ", "; there are ")
     }
 
     fn json_of(&self, kind: &str, namespace: Option<&str>, name: &str) -> Option<&Value> {
