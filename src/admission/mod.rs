@@ -12,20 +12,11 @@ mod time;
 mod train_job;
 
 pub use canonical::canonicalize;
-pub use runtime::{RuntimeRequest, runtime};
+pub use runtime::runtime;
 pub use time::stamp_patches;
-pub use train_job::{TrainJobRequest, train_job};
+pub use train_job::{Operation, TrainJobRequest, train_job};
 
 use crate::plan::Problems;
-
-/// What is done to the object that is judged.
-#[derive(Clone, Copy, Debug)]
-pub enum Operation<'a, T> {
-    /// It is new.
-    Create,
-    /// It takes the place of the one given here.
-    Update(&'a T),
-}
 
 /// What admission says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -1,6 +1,5 @@
 //! When `spec.runtimePatches` may change: never under running pods.
 
-use k8s_openapi::api::core::v1::ConfigMap;
 use serde_json::Value;
 
 use crate::api::trainjob::RuntimePatch;
@@ -44,17 +43,4 @@ fn same(old: &[RuntimePatch], new: &[RuntimePatch]) -> bool {
 fn same_patch(a: &RuntimePatch, b: &RuntimePatch) -> bool {
     let spec = |patch: &RuntimePatch| patch.training_runtime_spec.as_ref().map(|s| s.value().clone());
     a.manager == b.manager && spec(a).unwrap_or(Value::Null) == spec(b).unwrap_or(Value::Null)
-}
-
-/// Tells whether a snapshot was taken for this very job and not for one of the same name that is gone.
-pub(super) fn belongs_to(snapshot: &ConfigMap, job: &TrainJob) -> bool {
-    let Some(uid) = job.metadata.uid.as_deref() else {
-        return false;
-    };
-    snapshot
-        .metadata
-        .owner_references
-        .iter()
-        .flatten()
-        .any(|owner| owner.controller == Some(true) && owner.uid == uid)
 }

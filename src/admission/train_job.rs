@@ -2,15 +2,24 @@
 
 use serde_json::Value;
 
-use super::{Operation, Verdict, patches};
+use super::{Verdict, patches};
 use crate::api::TrainJob;
 use crate::plan::{self, Inputs, Observed, Problems, Reason, Runtime};
 
-/// A TrainJob that is created or changed.
-#[derive(Debug)]
+/// What is done to a `TrainJob`.
+#[derive(Clone, Copy, Debug)]
+pub enum Operation<'a> {
+    /// It is new.
+    Create,
+    /// It takes the place of this one.
+    Update(&'a TrainJob),
+}
+
+/// A `TrainJob` that is created or changed.
+#[derive(Clone, Copy, Debug)]
 pub struct TrainJobRequest<'a> {
     /// What is done.
-    pub operation: Operation<'a, TrainJob>,
+    pub operation: Operation<'a>,
     /// The job as it would be stored.
     pub job: &'a TrainJob,
     /// The runtime that it names, read live; `None` when it does not exist.
@@ -31,11 +40,7 @@ pub fn train_job(request: &TrainJobRequest<'_>) -> Verdict {
 }
 
 fn create(request: &TrainJobRequest<'_>) -> Verdict {
-    let observed = Observed {
-        jobset: None,
-        snapshot: None,
-    };
-    let (problems, warnings) = planned(request, &observed);
+    let (problems, warnings) = planned(request, &Observed::default());
     Verdict { problems, warnings }
 }
 
@@ -49,7 +54,7 @@ fn update(request: &TrainJobRequest<'_>, old: &TrainJob) -> Verdict {
             .observed
             .snapshot
             .clone()
-            .filter(|snapshot| patches::belongs_to(snapshot, request.job)),
+            .filter(|snapshot| plan::owns(request.job, &snapshot.metadata)),
     };
     let (found, warnings) = planned(request, &observed);
     let mut problems = Problems::default();
@@ -89,4 +94,152 @@ fn same_but_for_suspension(old: &TrainJob, new: &TrainJob) -> bool {
     };
     let (old, new) = (spec(old), spec(new));
     old == new && old != Value::Null
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::plan::RuntimeKind;
+
+    /// What a test says of the world, in short.
+    #[derive(Default)]
+    struct World {
+        jobset: Option<Value>,
+        without_runtime: bool,
+    }
+
+    fn job(change: &Value) -> TrainJob {
+        let mut job = json!({
+            "metadata": {"name": "a-job", "namespace": "ns", "uid": "1"},
+            "spec": {"runtimeRef": {"name": "r"}, "trainer": {"numNodes": 2}},
+        });
+        for (path, value) in change.as_object().unwrap() {
+            let (parent, key) = path.rsplit_once('/').unwrap();
+            job.pointer_mut(parent).unwrap()[key] = value.clone();
+        }
+        serde_json::from_value(job).unwrap()
+    }
+
+    fn runtime() -> Runtime {
+        Runtime {
+            kind: RuntimeKind::Cluster,
+            metadata: serde_json::from_value(json!({"name": "r"})).unwrap(),
+            spec: serde_json::from_value(
+                json!({"mlPolicy": {"torch": {}}, "template": {"spec": {"replicatedJobs": [{
+                    "name": "node",
+                    "template": {
+                        "metadata": {"labels": {"trainer.kubeflow.org/trainjob-ancestor-step": "trainer"}},
+                        "spec": {"template": {"spec": {"containers": [{"name": "node", "image": "i"}]}}},
+                    },
+                }]}}}),
+            )
+            .unwrap(),
+        }
+    }
+
+    fn fields(old: Option<&Value>, new: &Value, world: &World) -> Vec<String> {
+        let old = old.map(job);
+        let runtime = runtime();
+        let observed = Observed {
+            jobset: world
+                .jobset
+                .clone()
+                .map(|jobset| serde_json::from_value(jobset).unwrap()),
+            snapshot: None,
+        };
+        let verdict = train_job(&TrainJobRequest {
+            operation: old.as_ref().map_or(Operation::Create, Operation::Update),
+            job: &job(new),
+            runtime: (!world.without_runtime).then_some(&runtime),
+            observed: &observed,
+        });
+        verdict.problems.iter().map(|p| p.field.to_string()).collect()
+    }
+
+    fn patch(value: &str) -> Value {
+        json!([{"manager": "a.io/b", "trainingRuntimeSpec": {"template": {"spec": {"replicatedJobs": [
+            {"name": "node", "template": {"spec": {"template": {"spec": {"nodeSelector": {"pool": value}}}}}},
+        ]}}}}])
+    }
+
+    const LONG: &str = "a-name-of-fifty-characters-is-too-long-for-its-pods";
+
+    #[test]
+    fn a_new_job_is_judged_by_its_plan() {
+        let world = World::default();
+        assert!(fields(None, &json!({}), &world).is_empty());
+        assert_eq!(
+            fields(None, &json!({"/metadata/name": LONG}), &world),
+            ["metadata.name"]
+        );
+        let world = World {
+            without_runtime: true,
+            ..world
+        };
+        assert_eq!(fields(None, &json!({}), &world), ["spec.runtimeRef"]);
+    }
+
+    #[test]
+    fn a_stored_job_is_not_held_to_its_name_or_to_a_runtime_that_has_gone() {
+        let old = json!({"/metadata/name": LONG, "/spec/suspend": true});
+        let new = json!({"/metadata/name": LONG, "/spec/suspend": true, "/spec/runtimePatches": patch("a")});
+        for without_runtime in [false, true] {
+            let world = World {
+                without_runtime,
+                ..World::default()
+            };
+            assert!(fields(Some(&old), &new, &world).is_empty());
+        }
+    }
+
+    #[test]
+    fn suspension_metadata_and_deletion_pass_whatever_else_is_wrong() {
+        let world = World {
+            without_runtime: true,
+            ..World::default()
+        };
+        let broken = |key: &str, value: Value| json!({"/spec/trainer/env": [{"name": "PET_NNODES", "value": "1"}], key: value});
+        let old = broken("/spec/suspend", json!(false));
+        assert!(fields(Some(&old), &broken("/spec/suspend", json!(true)), &world).is_empty());
+        assert!(fields(Some(&old), &broken("/metadata/labels", json!({"a": "b"})), &world).is_empty());
+        let deleted = broken("/metadata/deletionTimestamp", json!("2026-01-01T00:00:00Z"));
+        assert!(fields(Some(&old), &deleted, &world).is_empty());
+    }
+
+    #[test]
+    fn patches_change_only_around_a_suspension() {
+        let world = World::default();
+        let with = |suspend: bool, pool: &str| json!({"/spec/suspend": suspend, "/spec/runtimePatches": patch(pool)});
+        assert_eq!(
+            fields(Some(&with(false, "a")), &with(false, "b"), &world),
+            ["spec.runtimePatches"]
+        );
+        for (before, after) in [(true, true), (true, false), (false, true)] {
+            assert!(fields(Some(&with(before, "a")), &with(after, "b"), &world).is_empty());
+        }
+        let later = json!({"/spec/suspend": false, "/spec/runtimePatches": [
+            {"manager": "a.io/b", "time": "2026-01-01T00:00:00Z"},
+        ]});
+        let sooner = json!({"/spec/suspend": false, "/spec/runtimePatches": [{"manager": "a.io/b"}]});
+        assert!(fields(Some(&sooner), &later, &world).is_empty());
+    }
+
+    #[test]
+    fn patches_do_not_change_while_pods_are_still_there() {
+        let counts = |active| json!({"name": "node", "ready": 0, "succeeded": 0, "failed": 0, "active": active, "suspended": 0});
+        let world = |active| World {
+            jobset: Some(json!({
+                "metadata": {"name": "a-job"},
+                "spec": {},
+                "status": {"replicatedJobsStatus": [counts(active)]},
+            })),
+            without_runtime: false,
+        };
+        let old = json!({"/spec/suspend": true});
+        let new = json!({"/spec/suspend": true, "/spec/runtimePatches": patch("a")});
+        assert_eq!(fields(Some(&old), &new, &world(1)), ["spec.runtimePatches"]);
+        assert!(fields(Some(&old), &new, &world(0)).is_empty());
+    }
 }

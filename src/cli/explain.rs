@@ -1,27 +1,34 @@
 //! `trainer explain`: why each value of a JobSet is what it is.
+//!
+//! Knows how to lay the plan's trace out for people; what is in the trace is the plan's.
 
-use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::path::PathBuf;
 
 use serde_json::Value;
 
-use super::Files;
-use super::offline::inputs;
+use super::Namespace;
 use super::output::{self, BAD, DIM, Exit, PLACE, styled};
-use super::render::{complain, load};
+use super::render::{load_jobs, obstructed};
+use super::tree::Tree;
 use crate::k8s::json as k8s_json;
-use crate::plan::{self, Entry, Plan};
+use crate::plan::{self, Entry, Inputs, Plan, Trace};
 
 /// Longest value that is shown whole.
 const SHOWN: usize = 60;
 
 /// Tells of each value of the JobSet which layer set it, and what it was before.
 ///
-/// JSON-PATH is a path as the tree shows it, such as `spec.replicatedJobs[node].template.spec.parallelism`, or its end,
-/// such as `env[PET_NNODES]`.
+/// JSON-PATH is a path as the tree shows it, such as `spec.replicatedJobs[node].template.spec.parallelism`, or a part
+/// of one, such as `env[PET_NNODES]`. Written as JSONPath is, it is understood too; `..` stands for any steps.
 #[derive(clap::Args)]
 pub(super) struct Explain {
+    /// File with TrainJobs, the runtimes they name (the shipped ones are known) and, where they matter, facts of the
+    /// cluster: an existing JobSet or runtime snapshot; - is standard input; may be given again
+    #[arg(short = 'f', long = "filename", value_name = "FILE", required = true)]
+    files: Vec<PathBuf>,
     #[command(flatten)]
-    files: Files,
+    namespace: Namespace,
     /// Only this value, and what is in it
     #[arg(value_name = "JSON-PATH")]
     path: Option<String>,
@@ -29,69 +36,90 @@ pub(super) struct Explain {
 
 impl Explain {
     pub(super) fn run(&self) -> anyhow::Result<Exit> {
-        let (cluster, outcomes, mut exit) = load(&self.files.files, &self.files.namespace)?;
-        for outcome in outcomes.iter().filter(|o| o.kind == crate::api::names::TRAIN_JOB) {
-            exit = exit.max(complain(outcome)?);
-        }
+        let (cluster, mut exit) = load_jobs(&self.files, &self.namespace.namespace)?;
         for (job, runtime, observed) in cluster.jobs() {
-            match plan::explain(&inputs(job, runtime, &observed)) {
-                Ok(plan) => exit = exit.max(self.print(&plan)?),
-                Err(problems) => {
-                    exit = exit.max(Exit::Refused);
-                    output::err(format!("{} {problems}", styled(BAD, "error:")))?;
-                }
-            }
+            let inputs = Inputs {
+                job,
+                runtime,
+                observed: &observed,
+            };
+            exit = exit.max(match plan::explain(&inputs) {
+                Ok(plan) => self.print(&plan)?,
+                Err(problems) => obstructed(job, &problems)?,
+            });
         }
         Ok(exit)
     }
 
     fn print(&self, plan: &Plan) -> anyhow::Result<Exit> {
-        let name = k8s_json::text(&plan.jobset.object, &["metadata", "name"]).unwrap_or_default();
-        let values = values(plan);
-        let wanted = self.path.as_deref().map(normal);
-        let chosen: Vec<_> = values
-            .iter()
-            .filter(|(path, _)| wanted.as_deref().is_none_or(|wanted| is_within(path, wanted)))
-            .collect();
+        let object = &plan.jobset.object;
+        let text = |field| k8s_json::text(object, &["metadata", field]).unwrap_or_default();
+        let title = format!("JobSet {}/{}", text("namespace"), text("name"));
+        let values = Trace::values(object);
+        let chosen = choose(&values, self.path.as_deref());
         if let (true, Some(path)) = (chosen.is_empty(), &self.path) {
             output::err(format!(
-                "{} JobSet {name} has no value at {path}",
+                "{} {title} has no value at {path}; without a path all values are shown",
                 styled(BAD, "error:")
             ))?;
             return Ok(Exit::Refused);
         }
-        output::out(format!("{}\n", styled(PLACE, format!("JobSet {name}"))))?;
-        let mut above: Vec<&str> = Vec::new();
-        for (path, history) in chosen {
-            let steps = steps(path);
-            let same = above.iter().zip(&steps).take_while(|(a, b)| a == b).count();
-            let last = steps.len().saturating_sub(1);
-            for (depth, step) in steps.iter().enumerate().take(last).skip(same) {
-                output::out(format!("{}{step}\n", indent(depth)))?;
-            }
-            let leaf = steps.last().copied().unwrap_or_default();
-            output::out(format!("{}{}", indent(last), line(leaf, history)))?;
-            above = steps;
+        let mut tree = Tree::default();
+        for (path, value) in chosen {
+            let line = format!(
+                "{}  {}",
+                styled(PLACE, shown(value)),
+                styled(DIM, source(&plan.trace, path))
+            );
+            tree.insert(&steps(path), line);
         }
+        output::out(format!("{}\n{tree}", styled(PLACE, title)))?;
         Ok(Exit::Good)
     }
 }
 
-/// Gathers the values that are there in the end, in the order of the JobSet, each with its history.
-fn values(plan: &Plan) -> Vec<(&str, Vec<&Entry>)> {
-    let mut histories: BTreeMap<&str, Vec<&Entry>> = BTreeMap::new();
-    for entry in plan.trace.entries() {
-        histories.entry(&entry.path).or_default().push(entry);
+/// Picks the values that a path names: from the root if it leads somewhere from there, else wherever it fits.
+fn choose<'a>(values: &'a [(String, Value)], path: Option<&str>) -> Vec<(&'a str, &'a Value)> {
+    let wanted = path.map(normal);
+    let chosen = |fits: fn(&[&str], &[&str]) -> bool| -> Vec<_> {
+        let fits = |path: &str| {
+            wanted
+                .as_deref()
+                .is_none_or(|wanted| fits(&steps(path), &steps(wanted)))
+        };
+        values
+            .iter()
+            .filter(|(path, _)| fits(path))
+            .map(|(path, value)| (path.as_str(), value))
+            .collect()
+    };
+    let from_root = chosen(leads_to);
+    if from_root.is_empty() {
+        chosen(|path, wanted| (0..path.len()).any(|start| leads_to(&path[start..], wanted)))
+    } else {
+        from_root
     }
-    histories.retain(|_, history| history.last().is_some_and(|entry| entry.value.is_some()));
-    histories.into_iter().collect()
 }
 
-fn line(leaf: &str, history: &[&Entry]) -> String {
+/// Tells whether a path begins with the wanted steps. An empty one stands for any, the last may name a list as a whole.
+fn leads_to(path: &[&str], wanted: &[&str]) -> bool {
+    match wanted {
+        [] => true,
+        ["", rest @ ..] => (0..path.len()).any(|start| leads_to(&path[start..], rest)),
+        [last] => path.first().is_some_and(|step| {
+            let list = step.strip_prefix(last);
+            list.is_some_and(|rest| rest.is_empty() || rest.starts_with('['))
+        }),
+        [step, rest @ ..] => path.first() == Some(step) && leads_to(&path[1..], rest),
+    }
+}
+
+/// Says who set a value, why, and what it was before.
+fn source(trace: &Trace, path: &str) -> String {
+    let history = history(trace, path);
     let Some((last, before)) = history.split_last() else {
         return String::new();
     };
-    let value = last.value.as_ref().map(shown).unwrap_or_default();
     let mut source = format!("# {}", last.stage);
     if let Some(why) = &last.why {
         source.push_str(": ");
@@ -102,96 +130,128 @@ fn line(leaf: &str, history: &[&Entry]) -> String {
             .value
             .as_ref()
             .map_or_else(|| "removed".to_owned(), |v| format!("was {}", shown(v)));
-        source = format!("{source}; {was} by {}", entry.stage);
+        // Writing to a String cannot fail.
+        let _ = write!(source, "; {was}, set by {}", entry.stage);
     }
-    format!("{leaf}: {}  {}\n", styled(PLACE, value), styled(DIM, source))
+    source
 }
 
-/// Shows a value on one line, cut where it is long.
+/// Finds the changes of a value, or of what it stands in where it came with that as a whole.
+fn history<'a>(trace: &'a Trace, path: &'a str) -> Vec<&'a Entry> {
+    let mut path = path;
+    loop {
+        let found: Vec<&Entry> = trace.history(path).collect();
+        match path.rfind(['.', '[']) {
+            Some(end) if found.is_empty() => path = &path[..end],
+            _ => return found,
+        }
+    }
+}
+
+/// Shows a value on one line, cut where it is long. A text that could be taken for another value is quoted.
 fn shown(value: &Value) -> String {
     let text = match value {
-        Value::String(text) if !text.contains('\n') && !text.is_empty() => text.clone(),
+        Value::String(text) if is_plain(text) => text.clone(),
         other => other.to_string(),
     };
-    if text.chars().count() <= SHOWN {
+    let length = text.chars().count();
+    if length <= SHOWN {
         return text;
     }
     let cut: String = text.chars().take(SHOWN).collect();
-    format!("{cut}... ({} characters)", text.chars().count())
+    format!("{cut}… ({length} characters)")
 }
 
-fn indent(depth: usize) -> String {
-    "  ".repeat(depth + 1)
+fn is_plain(text: &str) -> bool {
+    !text.is_empty() && !text.contains(['\n', '\t']) && serde_json::from_str::<Value>(text).is_err()
 }
 
 /// Splits a path at its dots, but not at those in brackets.
 fn steps(path: &str) -> Vec<&str> {
-    let (mut steps, mut start, mut inside) = (Vec::new(), 0, false);
-    for (at, c) in path.char_indices() {
+    let mut inside = false;
+    path.split(|c| {
         match c {
             '[' => inside = true,
             ']' => inside = false,
-            '.' if !inside => {
-                steps.push(&path[start..at]);
-                start = at + 1;
-            }
             _ => {}
         }
-    }
-    steps.push(&path[start..]);
-    steps
+        c == '.' && !inside
+    })
+    .collect()
 }
 
-/// Takes the marks of JSONPath off: a leading `$` and dot, quotes in brackets, and `?(@.name=="x")`.
+/// Takes the marks of `JSONPath` off: braces, a leading `$` and dots, quotes in brackets, and `?(@.name=="x")`.
 fn normal(path: &str) -> String {
-    let path = path
-        .trim_start_matches('{')
+    path.trim_start_matches('{')
         .trim_end_matches('}')
-        .trim_start_matches('$')
-        .trim_start_matches('.');
-    path.replace("?(@.name==", "")
+        .trim_start_matches(['$', '.'])
+        .replace("?(@.name==", "")
         .replace(")]", "]")
         .replace(['"', '\''], "")
 }
 
-/// Tells whether a value is the wanted one or stands in it; the wanted path may be the end of a path.
-fn is_within(path: &str, wanted: &str) -> bool {
-    let (path, wanted) = (steps(path), steps(wanted));
-    path.windows(wanted.len()).any(|window| {
-        let Some(((last_found, found), (last_wanted, wanted))) = window.split_last().zip(wanted.split_last())
-        else {
-            return false;
-        };
-        let list_item = last_found
-            .strip_prefix(*last_wanted)
-            .is_some_and(|rest| rest.starts_with('['));
-        found == wanted && (last_found == last_wanted || list_item)
-    })
-}
-
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
+    fn found(path: &str) -> usize {
+        let at = |path: &str| (path.to_owned(), json!(1));
+        let values = [
+            at("metadata.name"),
+            at("spec.replicatedJobs[node].name"),
+            at("spec.replicatedJobs[node].template.metadata.labels[a.b/c]"),
+            at("spec.replicatedJobs[node].template.spec.parallelism"),
+            at("spec.replicatedJobs[node].template.spec.template.spec.containers[node].env[A].value"),
+            at("spec.suspend"),
+        ];
+        choose(&values, Some(path)).len()
+    }
+
     #[test]
-    fn a_path_or_its_end_names_a_value() {
-        let path = "spec.replicatedJobs[node].template.metadata.labels[a.b/c].x";
-        for wanted in [
-            "spec",
-            "$.spec.replicatedJobs[node]",
-            "spec.replicatedJobs",
-            "labels[a.b/c]",
-            "labels",
-            ".x",
-        ] {
-            assert!(is_within(path, &normal(wanted)), "{wanted}");
-        }
-        for wanted in ["replicatedJobs[launcher]", "metadata.x", "spec.template"] {
-            assert!(!is_within(path, &normal(wanted)), "{wanted}");
-        }
+    fn a_path_from_the_root_names_what_is_in_it() {
+        assert_eq!(found("spec"), 5);
+        assert_eq!(found("$.spec.replicatedJobs[node]"), 4);
+        assert_eq!(found("{.spec.replicatedJobs[?(@.name==\"node\")].name}"), 1);
+        assert_eq!(found("spec.replicatedJobs"), 4);
         assert_eq!(
-            normal("{.spec.replicatedJobs[?(@.name==\"node\")]}"),
-            "spec.replicatedJobs[node]"
+            found("metadata"),
+            1,
+            "the root's own comes before others of the name"
         );
+    }
+
+    #[test]
+    fn a_part_of_a_path_names_every_value_it_fits() {
+        assert_eq!(found("env[A]"), 1);
+        assert_eq!(found("env['A'].value"), 1);
+        assert_eq!(found("$..labels[a.b/c]"), 1);
+        assert_eq!(found("spec.replicatedJobs[node].template...env[A]"), 1);
+        assert_eq!(found("spec..labels"), 1);
+        assert_eq!(found("parallelism"), 1);
+        assert_eq!(found("name"), 2);
+    }
+
+    #[test]
+    fn what_is_not_there_is_not_found() {
+        for path in [
+            "env[B]",
+            "replicatedJobs[launcher]",
+            "spec.name",
+            "metadata.x",
+            "plicatedJobs",
+        ] {
+            assert_eq!(found(path), 0, "{path}");
+        }
+    }
+
+    #[test]
+    fn a_text_is_told_from_a_number() {
+        assert_eq!(shown(&json!("29500")), "\"29500\"");
+        assert_eq!(shown(&json!(29500)), "29500");
+        assert_eq!(shown(&json!("auto")), "auto");
+        assert_eq!(shown(&json!("")), "\"\"");
+        assert!(shown(&json!("x".repeat(100))).ends_with("… (100 characters)"));
     }
 }

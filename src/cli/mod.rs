@@ -5,6 +5,7 @@ mod input;
 mod offline;
 mod output;
 mod render;
+mod tree;
 mod validate;
 mod yaml;
 
@@ -48,10 +49,17 @@ enum Command {
 /// The files of the offline commands.
 #[derive(clap::Args)]
 struct Files {
-    /// File with TrainJobs, the runtimes they name (the shipped ones are known) and, where they matter, facts of the
+    /// Files with TrainJobs, the runtimes they name (the shipped ones are known) and, where they matter, facts of the
     /// cluster: an existing JobSet or runtime snapshot; - is standard input
     #[arg(short = 'f', long = "filename", value_name = "FILE", required = true, num_args = 1..)]
     files: Vec<PathBuf>,
+    #[command(flatten)]
+    namespace: Namespace,
+}
+
+/// The namespace of the offline commands.
+#[derive(clap::Args)]
+struct Namespace {
     /// Namespace of objects that name none
     #[arg(short, long, default_value = "default")]
     namespace: String,

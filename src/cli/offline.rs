@@ -3,14 +3,16 @@
 //! Runtimes and facts are taken in before TrainJobs, whatever their order in the files, as both would be in a cluster
 //! that has them. The shipped runtimes are there from the start.
 
+use std::collections::BTreeSet;
+
 use k8s_openapi::api::core::v1::ConfigMap;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::admission::{self, Operation, RuntimeRequest, TrainJobRequest, Verdict};
+use crate::admission::{self, Operation, TrainJobRequest, Verdict};
 use crate::api::{ClusterTrainingRuntime, JobSet, TrainJob, TrainingRuntime, names};
 use crate::k8s::json as k8s_json;
-use crate::plan::{Inputs, Observed, Problem, Problems, Reason, Runtime, RuntimeKind, suggest};
+use crate::plan::{Observed, Problem, Problems, Reason, Runtime, RuntimeKind, suggest};
 use crate::{catalog, schema};
 
 /// What became of one document.
@@ -30,7 +32,11 @@ struct Stored<T> {
 /// The cluster.
 #[derive(Default)]
 pub(super) struct Offline {
+    /// The runtimes that ship with the program; one of the same name in a file takes its place.
+    shipped: Vec<Runtime>,
     runtimes: Vec<Stored<Runtime>>,
+    /// Kind and name of the runtimes that were refused.
+    refused: Vec<(String, String)>,
     jobs: Vec<Stored<TrainJob>>,
     jobsets: Vec<JobSet>,
     config_maps: Vec<ConfigMap>,
@@ -39,28 +45,39 @@ pub(super) struct Offline {
 impl Offline {
     /// Makes a cluster that has the shipped runtimes.
     pub(super) fn new() -> anyhow::Result<Self> {
-        let mut cluster = Self::default();
-        for json in catalog::runtimes()? {
-            cluster.take(json);
+        let mut shipped = Vec::new();
+        for mut json in catalog::runtimes()? {
+            if let Some(schema) = schema::of(names::CLUSTER_TRAINING_RUNTIME) {
+                schema.set_defaults(&mut json);
+            }
+            let runtime: ClusterTrainingRuntime = serde_json::from_value(json)?;
+            shipped.push(runtime.into());
         }
-        Ok(cluster)
+        Ok(Self {
+            shipped,
+            ..Self::default()
+        })
     }
 
-    /// Takes all documents in; gives what became of each TrainJob and runtime, in the order of the documents.
-    pub(super) fn take_all(&mut self, objects: Vec<Value>) -> Vec<Outcome> {
+    /// Takes all documents in; gives what became of each TrainJob and runtime, in the order of the documents, and what
+    /// is wrong with the facts.
+    pub(super) fn take_all(&mut self, objects: Vec<Value>) -> (Vec<Outcome>, Vec<String>) {
         let (jobs, others): (Vec<_>, Vec<_>) = objects
             .into_iter()
             .enumerate()
             .partition(|(_, o)| k8s_json::text(o, &["kind"]) == Some(names::TRAIN_JOB));
-        let mut outcomes: Vec<(usize, Outcome)> = Vec::new();
+        let (mut outcomes, mut errors) = (Vec::new(), Vec::new());
         for (at, object) in others.into_iter().chain(jobs) {
-            outcomes.extend(self.take(object).map(|outcome| (at, outcome)));
+            match self.take(object) {
+                Ok(outcome) => outcomes.extend(outcome.map(|outcome| (at, outcome))),
+                Err(error) => errors.push(error),
+            }
         }
         outcomes.sort_by_key(|(at, _)| *at);
-        outcomes.into_iter().map(|(_, outcome)| outcome).collect()
+        (outcomes.into_iter().map(|(_, outcome)| outcome).collect(), errors)
     }
 
-    /// Gives the jobs that were taken in, each with all that its plan looks at.
+    /// Gives the jobs that were taken in, each with its runtime and the facts about it.
     pub(super) fn jobs(&self) -> impl Iterator<Item = (&TrainJob, Option<&Runtime>, Observed)> {
         self.jobs.iter().map(|stored| {
             let job = &stored.object;
@@ -68,23 +85,22 @@ impl Offline {
         })
     }
 
-    fn take(&mut self, object: Value) -> Option<Outcome> {
+    fn take(&mut self, object: Value) -> Result<Option<Outcome>, String> {
         let kind = k8s_json::text(&object, &["kind"]).unwrap_or_default().to_owned();
         if let Some(schema) = schema::of(&kind) {
-            return Some(self.admit(&kind, schema, object));
+            return Ok(Some(self.admit(&kind, schema, object)));
         }
-        // A fact that cannot be read says nothing.
         match kind.as_str() {
-            names::JOBSET => self.jobsets.extend(serde_json::from_value::<JobSet>(object)),
-            "ConfigMap" => self
-                .config_maps
-                .extend(serde_json::from_value::<ConfigMap>(object)),
+            names::JOBSET => self.jobsets.push(fact(&object)?),
+            "ConfigMap" => self.config_maps.push(fact(&object)?),
+            // Other kinds say nothing about training jobs.
             _ => {}
         }
-        None
+        Ok(None)
     }
 
     fn admit(&mut self, kind: &str, schema: &schema::Schema, mut json: Value) -> Outcome {
+        generate_name(&mut json);
         let text = |path: &[&str]| k8s_json::text(&json, path).map(str::to_owned);
         let namespace = text(&["metadata", "namespace"]).filter(|_| kind != names::CLUSTER_TRAINING_RUNTIME);
         let name = text(&["metadata", "name"]).unwrap_or_default();
@@ -113,6 +129,9 @@ impl Offline {
         if let (Err(error), true) = (judged, verdict.allowed()) {
             verdict.problems.push(error);
         }
+        if kind != names::TRAIN_JOB && !verdict.allowed() {
+            self.refused.push((kind.to_owned(), name.clone()));
+        }
         Outcome {
             kind: kind.to_owned(),
             namespace,
@@ -127,10 +146,9 @@ impl Offline {
         verdict: &mut Verdict,
     ) -> Result<(), Problem> {
         let object: Runtime = typed::<T>(&json)?.into();
-        let judged = admission::runtime(RuntimeRequest { runtime: &object });
+        let judged = admission::runtime(&object);
         let schema_refused = !verdict.allowed();
-        verdict.problems.extend(judged.problems);
-        verdict.warnings.extend(judged.warnings);
+        add(verdict, judged.problems, judged.warnings);
         let place = self.runtimes.iter().position(|s| {
             s.object.kind == object.kind
                 && s.object.metadata.name == object.metadata.name
@@ -161,8 +179,8 @@ impl Offline {
             runtime,
             observed: &observed,
         });
-        verdict.problems.extend(self.with_hints(&job, judged.problems));
-        verdict.warnings.extend(judged.warnings);
+        let problems = self.with_hints(&job, judged.problems);
+        add(verdict, problems, judged.warnings);
         if verdict.allowed() {
             let stored = Stored { json, object: job };
             match place {
@@ -173,25 +191,45 @@ impl Offline {
         Ok(())
     }
 
-    /// Adds the nearest known name to a runtime that does not exist.
+    /// Adds what is known of a runtime that does not exist.
     fn with_hints(&self, job: &TrainJob, problems: Problems) -> Vec<Problem> {
-        let known = || {
-            let kind = RuntimeKind::of(&job.spec.runtime_ref);
-            self.runtimes
-                .iter()
-                .filter(move |s| Some(s.object.kind) == kind)
-                .map(|s| s.object.name())
-        };
-        let hint = |mut problem: Problem| {
-            if problem.reason == Reason::RuntimeNotFound && known().next().is_some() {
-                let hint = suggest::closest(&job.spec.runtime_ref.name, known());
-                problem
-                    .message
-                    .push_str(&hint.replace("; it has ", "; there are "));
+        let with_hint = |mut problem: Problem| {
+            if problem.reason == Reason::RuntimeNotFound {
+                problem.message.push_str(&self.hint(job));
             }
             problem
         };
-        problems.into_iter().map(hint).collect()
+        problems.into_iter().map(with_hint).collect()
+    }
+
+    /// Says what may have been meant by the name of a runtime that does not exist.
+    fn hint(&self, job: &TrainJob) -> String {
+        let reference = &job.spec.runtime_ref;
+        let is_named = |runtime: &&Runtime| runtime.name() == reference.name;
+        let in_reach = |runtime: &&Runtime| in_reach(runtime, job);
+        let kind = RuntimeKind::of(reference);
+        if self
+            .refused
+            .iter()
+            .any(|(kind, name)| kind == reference.kind() && *name == reference.name)
+        {
+            return "; the one in the files was refused".to_owned();
+        }
+        if let Some(other) = self.known_runtimes().filter(in_reach).find(is_named) {
+            return format!(
+                "; a {} of this name exists, name that as spec.runtimeRef.kind",
+                other.kind.name()
+            );
+        }
+        let mut known = self
+            .known_runtimes()
+            .filter(in_reach)
+            .filter(|r| Some(r.kind) == kind)
+            .peekable();
+        if known.peek().is_none() {
+            return String::new();
+        }
+        suggest::closest(&reference.name, known.map(Runtime::name)).replace("; it has ", "; there are ")
     }
 
     fn json_of(&self, kind: &str, namespace: Option<&str>, name: &str) -> Option<&Value> {
@@ -206,12 +244,17 @@ impl Offline {
 
     fn runtime_of(&self, job: &TrainJob) -> Option<&Runtime> {
         let kind = RuntimeKind::of(&job.spec.runtime_ref)?;
-        let runtime = |runtime: &&Runtime| {
-            runtime.kind == kind
-                && runtime.name() == job.spec.runtime_ref.name
-                && (kind == RuntimeKind::Cluster || runtime.metadata.namespace == job.metadata.namespace)
-        };
-        self.runtimes.iter().map(|s| &s.object).find(runtime)
+        self.known_runtimes().find(|runtime| {
+            runtime.kind == kind && runtime.name() == job.spec.runtime_ref.name && in_reach(runtime, job)
+        })
+    }
+
+    /// Gives all runtimes, those of the files first.
+    fn known_runtimes(&self) -> impl Iterator<Item = &Runtime> {
+        self.runtimes
+            .iter()
+            .map(|stored| &stored.object)
+            .chain(&self.shipped)
     }
 
     fn observed(&self, job: &TrainJob) -> Observed {
@@ -233,17 +276,40 @@ impl Offline {
     }
 }
 
-/// Gathers what the plan of a job looks at.
-pub(super) fn inputs<'a>(
-    job: &'a TrainJob,
-    runtime: Option<&'a Runtime>,
-    observed: &'a Observed,
-) -> Inputs<'a> {
-    Inputs {
-        job,
-        runtime,
-        observed,
+/// Tells whether a job may name a runtime: one of its own namespace, or of the cluster.
+fn in_reach(runtime: &Runtime, job: &TrainJob) -> bool {
+    runtime.kind == RuntimeKind::Cluster || runtime.metadata.namespace == job.metadata.namespace
+}
+
+/// Adds what admission found to what the schema found; where both speak of one field, the schema has said it.
+fn add(verdict: &mut Verdict, problems: impl IntoIterator<Item = Problem>, warnings: Vec<String>) {
+    let told: BTreeSet<_> = verdict
+        .problems
+        .iter()
+        .map(|problem| problem.field.clone())
+        .collect();
+    verdict.problems.extend(
+        problems
+            .into_iter()
+            .filter(|problem| !told.contains(&problem.field)),
+    );
+    verdict.warnings.extend(warnings);
+}
+
+/// Names an object that only brings a prefix, as an API server would: with five characters more.
+fn generate_name(object: &mut Value) {
+    let prefix = k8s_json::text(object, &["metadata", "generateName"]).map(str::to_owned);
+    if let (Some(prefix), None) = (prefix, k8s_json::text(object, &["metadata", "name"])) {
+        object["metadata"]["name"] = Value::String(format!("{prefix}xxxxx"));
     }
+}
+
+/// Reads a fact of the cluster; an error tells which, and the field.
+fn fact<T: DeserializeOwned>(object: &Value) -> Result<T, String> {
+    typed(object).map_err(|problem| {
+        let text = |path: &[&str]| k8s_json::text(object, path).unwrap_or_default();
+        format!("{} {}: {problem}", text(&["kind"]), text(&["metadata", "name"]))
+    })
 }
 
 /// Reads an object as its type; an error tells the field.

@@ -4,16 +4,17 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
-use super::offline::{Offline, Outcome, inputs};
+use super::offline::{Offline, Outcome};
 use super::output::{self, BAD, Exit, PLACE, WARN, styled};
 use super::{Files, input, yaml};
-use crate::plan;
+use crate::api::{TrainJob, names};
+use crate::plan::{self, Inputs, Plan, Problems};
 
 /// Prints every object that the controller would make of the TrainJobs in FILE, in the order it applies them.
 #[derive(clap::Args)]
 pub(super) struct Render {
     #[command(flatten)]
-    files: Files,
+    source: Files,
     /// Form of the objects
     #[arg(short, long, value_enum, default_value = "yaml")]
     output: Form,
@@ -30,29 +31,51 @@ enum Form {
 
 impl Render {
     pub(super) fn run(&self) -> anyhow::Result<Exit> {
-        let (cluster, outcomes, mut exit) = load(&self.files.files, &self.files.namespace)?;
-        for outcome in outcomes.iter().filter(|o| o.kind == crate::api::names::TRAIN_JOB) {
-            exit = exit.max(complain(outcome)?);
-        }
+        let (cluster, mut exit) = load_jobs(&self.source.files, &self.source.namespace.namespace)?;
         for (job, runtime, observed) in cluster.jobs() {
+            let inputs = Inputs {
+                job,
+                runtime,
+                observed: &observed,
+            };
             // The job was let in, so this only fails for facts of the cluster that stand in its way.
-            match plan::plan(&inputs(job, runtime, &observed)) {
-                Ok(plan) => {
-                    let snapshot = plan.snapshot.map(|config_map| json!(config_map));
-                    for object in snapshot.into_iter().chain([plan.jobset.object]) {
-                        self.print(&object)?;
-                    }
-                }
-                Err(problems) => {
-                    let name = job.metadata.name.as_deref().unwrap_or_default();
-                    exit = exit.max(Exit::Refused);
-                    for problem in &problems {
-                        output::err(format!("{} TrainJob {name}: {problem}", styled(BAD, "error:")))?;
-                    }
-                }
+            match plan::plan(&inputs) {
+                Ok(plan) => self.print_plan(job, plan)?,
+                Err(problems) => exit = exit.max(obstructed(job, &problems)?),
             }
         }
         Ok(exit)
+    }
+
+    fn print_plan(&self, job: &TrainJob, plan: Plan) -> anyhow::Result<()> {
+        // No `..`: an object that is added to the plan does not compile until it is printed. Warnings were told when
+        // the job was let in.
+        let Plan {
+            snapshot,
+            jobset,
+            warnings: _,
+            trace: _,
+        } = plan;
+        if !job.is_ours() {
+            let by = job.spec.managed_by.as_deref().unwrap_or_default();
+            output::err(format!(
+                "{} {}: spec.managedBy is {by:?}, so a controller leaves the job alone; this is what it would make",
+                styled(WARN, "note:"),
+                job_title(job)
+            ))?;
+        }
+        for path in &jobset.frozen {
+            output::err(format!(
+                "{} {}: {path} of the existing JobSet differs and can no longer change",
+                styled(WARN, "note:"),
+                job_title(job)
+            ))?;
+        }
+        let snapshot = snapshot.map(|config_map| json!(config_map));
+        for object in snapshot.into_iter().chain([jobset.object]) {
+            self.print(&object)?;
+        }
+        Ok(())
     }
 
     fn print(&self, object: &Value) -> anyhow::Result<()> {
@@ -67,17 +90,54 @@ impl Render {
 /// Reads files into an offline cluster; what cannot be read is told at once and decides how the run ends.
 pub(super) fn load(files: &[PathBuf], namespace: &str) -> anyhow::Result<(Offline, Vec<Outcome>, Exit)> {
     let input = input::read(files, namespace);
-    for error in &input.errors {
+    let mut cluster = Offline::new()?;
+    let (outcomes, errors) = cluster.take_all(input.objects);
+    let mut exit = Exit::Good;
+    for error in input.errors.iter().chain(&errors) {
+        exit = Exit::Unreadable;
         output::err(format!("{} {error}", styled(BAD, "error:")))?;
     }
-    let exit = if input.errors.is_empty() {
-        Exit::Good
-    } else {
-        Exit::Unreadable
-    };
-    let mut cluster = Offline::new()?;
-    let outcomes = cluster.take_all(input.objects);
     Ok((cluster, outcomes, exit))
+}
+
+/// Reads files whose jobs are asked for; what is refused is told, of jobs also what their authors should know.
+pub(super) fn load_jobs(files: &[PathBuf], namespace: &str) -> anyhow::Result<(Offline, Exit)> {
+    let (cluster, outcomes, mut exit) = load(files, namespace)?;
+    let is_job = |outcome: &&Outcome| outcome.kind == names::TRAIN_JOB;
+    for outcome in outcomes.iter().filter(|o| is_job(o) || !o.verdict.allowed()) {
+        exit = exit.max(complain(outcome)?);
+    }
+    if !outcomes.iter().any(|o| is_job(&o)) {
+        output::err(format!(
+            "{} there is no TrainJob in the files",
+            styled(WARN, "note:")
+        ))?;
+    }
+    Ok((cluster, exit))
+}
+
+/// Tells what of the cluster stands in the way of a job.
+pub(super) fn obstructed(job: &TrainJob, problems: &Problems) -> anyhow::Result<Exit> {
+    for problem in problems {
+        let place = styled(PLACE, &problem.field);
+        output::err(format!(
+            "{} {}: {place}: {}",
+            styled(BAD, "error:"),
+            job_title(job),
+            problem.message
+        ))?;
+    }
+    Ok(Exit::Refused)
+}
+
+fn job_title(job: &TrainJob) -> String {
+    let text = |text: &Option<String>| text.clone().unwrap_or_default();
+    format!(
+        "{} {}/{}",
+        names::TRAIN_JOB,
+        text(&job.metadata.namespace),
+        text(&job.metadata.name)
+    )
 }
 
 /// Tells what is wrong with an object, and what its author should know.

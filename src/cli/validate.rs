@@ -13,7 +13,7 @@ use super::render::{load, title};
 #[derive(clap::Args)]
 pub(super) struct Validate {
     #[command(flatten)]
-    files: Files,
+    source: Files,
     /// Form of the verdicts
     #[arg(short, long, value_enum, default_value = "text")]
     output: Form,
@@ -30,7 +30,7 @@ enum Form {
 
 impl Validate {
     pub(super) fn run(&self) -> anyhow::Result<Exit> {
-        let (_, outcomes, mut exit) = load(&self.files.files, &self.files.namespace)?;
+        let (_, outcomes, mut exit) = load(&self.source.files, &self.source.namespace.namespace)?;
         if outcomes.iter().any(|outcome| !outcome.verdict.allowed()) {
             exit = exit.max(Exit::Refused);
         }

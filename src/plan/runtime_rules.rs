@@ -4,7 +4,7 @@
 
 use serde_json::Value;
 
-use super::Runtime;
+use super::{Reason, Runtime, frameworks, gang};
 use crate::api::names;
 use crate::k8s::path::FieldPath;
 
@@ -35,6 +35,7 @@ pub fn warnings(runtime: &Runtime) -> Vec<String> {
             names::DEPRECATION_POLICY_URL
         ));
     }
+    found.extend(unsupported(runtime));
     let jobs = replicated_jobs(runtime);
     for job in jobs {
         let pod_label = job
@@ -68,6 +69,23 @@ pub fn warnings(runtime: &Runtime) -> Vec<String> {
         mpi_warnings(runtime, &mut found);
     }
     found
+}
+
+/// Tells of policies that are well formed, but that this release cannot run.
+fn unsupported(runtime: &Runtime) -> impl Iterator<Item = String> {
+    let frameworks = frameworks::of(runtime.spec.ml_policy.as_ref()).err();
+    let gang = gang::check(runtime.spec.pod_group_policy.as_ref());
+    frameworks
+        .into_iter()
+        .flatten()
+        .chain(gang)
+        .filter(|problem| problem.reason == Reason::NotSupportedYet)
+        .map(|problem| {
+            format!(
+                "a TrainJob that names this runtime will be refused: {}",
+                problem.message
+            )
+        })
 }
 
 fn mpi_warnings(runtime: &Runtime, found: &mut Vec<String>) {
@@ -295,5 +313,24 @@ mod tests {
         both["mlPolicy"] = json!({"torch": {}});
         assert_eq!(warned(both), 0);
         assert_eq!(warned(json!({"mlPolicy": {}})), 1);
+    }
+
+    #[test]
+    fn what_this_release_cannot_run_is_told_when_the_runtime_is_made() {
+        let found = warnings(&runtime(
+            json!({"mlPolicy": {"flux": {}}, "podGroupPolicy": {"volcano": {}}}),
+        ));
+        assert!(
+            found
+                .iter()
+                .any(|w| w.contains("mlPolicy.flux is not supported yet")),
+            "{found:?}"
+        );
+        assert!(
+            found
+                .iter()
+                .any(|w| w.contains("podGroupPolicy.volcano is not supported yet")),
+            "{found:?}"
+        );
     }
 }

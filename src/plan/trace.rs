@@ -82,6 +82,16 @@ impl Trace {
         self.entries.iter().filter(move |e| e.path == path)
     }
 
+    /// Lists the values of a JobSet in their order, each with its path as the changes write it.
+    pub fn values(jobset: &Value) -> Vec<(String, Value)> {
+        let mut values = Vec::new();
+        compare(String::new(), None, Some(jobset), &mut values);
+        values
+            .into_iter()
+            .filter_map(|(path, value)| Some((path, value?)))
+            .collect()
+    }
+
     pub(super) fn record(
         &mut self,
         stage: &Stage,

@@ -117,7 +117,7 @@ impl Schema {
             }
         }
         metadata::check(object, self.namespaced, &mut report);
-        validate::check(&self.root, object, old, &mut report);
+        validate::check_object(&self.root, object, old, &mut report);
         report.into_problems()
     }
 }

@@ -11,8 +11,18 @@ use super::problem::{Report, shown};
 use super::rules::{Outcome, Rule};
 use super::values;
 
+/// Finds what is wrong with an object as a whole; what is in the report already is wrong with it too.
+pub(super) fn check_object(node: &Node, object: &Value, old: Option<&Value>, report: &mut Report) {
+    check_from(0, node, object, old, report);
+}
+
 /// Finds what is wrong with `value`; `old` is what was there before, as far as it is known to be the same thing.
-pub(super) fn check(node: &Node, value: &Value, old: Option<&Value>, report: &mut Report) {
+fn check(node: &Node, value: &Value, old: Option<&Value>, report: &mut Report) {
+    check_from(report.len(), node, value, old, report);
+}
+
+/// Does what [`check`] does; problems from the number `before` on are of this value.
+fn check_from(before: usize, node: &Node, value: &Value, old: Option<&Value>, report: &mut Report) {
     if old == Some(value) {
         return;
     }
@@ -20,7 +30,6 @@ pub(super) fn check(node: &Node, value: &Value, old: Option<&Value>, report: &mu
         report.add(message);
         return;
     }
-    let before = report.len();
     values::check(node, value, report);
     match value {
         Value::Object(object) => check_fields(node, object, old, report),

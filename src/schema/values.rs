@@ -6,6 +6,7 @@ use serde_json::{Map, Number, Value};
 
 use super::node::{Format, Kind, Node, Pattern};
 use super::problem::{Report, shown};
+use super::structural::QUANTITY_PATTERN;
 
 /// Tells what is wrong with the type of a value, if it is.
 pub(super) fn wrong_type(node: &Node, value: &Value) -> Option<String> {
@@ -94,7 +95,12 @@ fn check_text(node: &Node, value: &Value, text: &str, report: &mut Report) {
         ));
     }
     if let Some(pattern) = node.pattern.as_ref().filter(|pattern| !pattern.matches(text)) {
-        report.add(format!("{} must match {}", shown(value), pattern.text()));
+        report.add(if pattern.text() == QUANTITY_PATTERN {
+            let example = "a number with an optional suffix, such as 2, 500m or 64Gi";
+            format!("{} is not a quantity; write {example}", shown(value))
+        } else {
+            format!("{} must match {}", shown(value), pattern.text())
+        });
     }
     if node.format == Format::DateTime && !is_date_time(text) {
         report.add(format!(

@@ -1,0 +1,89 @@
+//! Values laid out as a tree of their paths.
+
+use std::fmt;
+
+/// A tree whose leaves are lines of text; branches keep the order in which they came.
+#[derive(Debug, Default)]
+pub(super) struct Tree {
+    line: Option<String>,
+    branches: Vec<(String, Tree)>,
+}
+
+impl Tree {
+    /// Puts a line at the end of a path.
+    pub(super) fn insert(&mut self, steps: &[&str], line: String) {
+        let Some((step, rest)) = steps.split_first() else {
+            self.line = Some(line);
+            return;
+        };
+        let at = self.branches.iter().position(|(name, _)| name == step);
+        let at = at.unwrap_or_else(|| {
+            self.branches.push(((*step).to_owned(), Self::default()));
+            self.branches.len() - 1
+        });
+        self.branches[at].1.insert(rest, line);
+    }
+
+    fn write(&self, f: &mut fmt::Formatter<'_>, depth: usize) -> fmt::Result {
+        for (name, branch) in &self.branches {
+            let mut label = name.clone();
+            let mut branch = branch;
+            while let (None, Some((step, next))) = (&branch.line, branch.only_branch(&label)) {
+                // An item `env[A]` that only says what `A` is, is that value.
+                if !(step == "value" && label.ends_with(']')) {
+                    label.push('.');
+                    label.push_str(step);
+                }
+                branch = next;
+            }
+            write!(f, "{:width$}{label}", "", width = 2 * (depth + 1))?;
+            match &branch.line {
+                Some(line) => writeln!(f, ": {line}")?,
+                None => writeln!(f)?,
+            }
+            branch.write(f, depth + 1)?;
+        }
+        Ok(())
+    }
+
+    /// Gives the one branch, if there is only one beside the name that the item has in its label already.
+    fn only_branch(&self, label: &str) -> Option<(&str, &Tree)> {
+        let said = |name: &str| name == "name" && label.ends_with(']');
+        let mut rest = self.branches.iter().filter(|(name, _)| !said(name));
+        match (rest.next(), rest.next()) {
+            (Some((name, branch)), None) => Some((name, branch)),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Tree {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.write(f, 0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_has_one_branch_is_one_line() {
+        let mut tree = Tree::default();
+        for path in [
+            &["a", "b", "c"][..],
+            &["a", "b", "d"],
+            &["env[A]", "name"],
+            &["env[A]", "value"],
+            &["env[B]", "name"],
+            &["env[B]", "from", "x"],
+            &["e"],
+        ] {
+            tree.insert(path, path.len().to_string());
+        }
+        assert_eq!(
+            tree.to_string(),
+            "  a.b\n    c: 3\n    d: 3\n  env[A]: 2\n  env[B].from.x: 3\n  e: 1\n"
+        );
+    }
+}
