@@ -17,9 +17,10 @@ mod suite;
 
 use std::process::ExitCode;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use clap::{Args, Parser, Subcommand};
 
+use cache::Cache;
 use cluster::{Cluster, Options};
 use console::say;
 use image::catalog::Extra;
@@ -80,6 +81,11 @@ enum ClusterCommand {
         #[arg(long = "image", value_enum, conflicts_with = "control_plane_only")]
         images: Vec<Extra>,
     },
+    /// Build the controller (with debug assertions) and bring its image into a cluster
+    Load {
+        #[command(flatten)]
+        name: Name,
+    },
     /// Take a cluster away, whole or not
     Down {
         #[command(flatten)]
@@ -124,6 +130,17 @@ fn run_cluster(command: ClusterCommand) -> Result<()> {
                 images,
             })?;
             console::print(&cluster.exports());
+        }
+        ClusterCommand::Load { name } => {
+            let Some(cluster) = Cluster::find(&name.name)? else {
+                bail!(
+                    "cluster {0} is not up: `cargo xtask cluster up --name {0}`",
+                    name.name
+                );
+            };
+            let image = image::controller::image(&Cache::open()?, &image::controller::build_for_tests()?)?;
+            cluster.import(&image)?;
+            console::print(&image.reference);
         }
         ClusterCommand::Down { name } => {
             let there = cluster::down(&name.name)?;
