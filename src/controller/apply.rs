@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::context::{Context, Guarded};
 use super::decide::Decision;
-use super::error::{Doing, Error, conflict, kind_missing};
+use super::error::{Class, Doing, Error, kind_missing};
 use super::events::Note;
 use super::fetch::Fetched;
 use crate::api::{JobSet, names};
@@ -86,16 +86,18 @@ async fn execute(
     if !frozen.is_empty() {
         ctx.events.send(Note::frozen(fetched.job, &frozen));
     }
-    match action {
-        JobSetAction::Create => create(ctx, fetched, object).await.map(Some),
-        JobSetAction::Patch(change) => patch(ctx, fetched, change).await,
-        JobSetAction::Keep => {
-            if let Some(jobset) = fetched.jobset() {
-                ctx.compared.agree(fetched.key, fetched.job, jobset);
-            }
-            Ok(fetched.jobset.clone())
+    let (jobset, agrees) = match action {
+        JobSetAction::Create => {
+            let (jobset, new) = create(ctx, fetched, object).await?;
+            (Some(jobset), new)
         }
+        JobSetAction::Patch(change) => (patch(ctx, fetched, change).await?, true),
+        JobSetAction::Keep => (fetched.jobset.clone(), true),
+    };
+    if let (true, Some(Ok(jobset))) = (agrees, jobset.as_ref().map(|j| &j.0)) {
+        ctx.compared.agree(fetched.key, fetched.job, jobset);
     }
+    Ok(jobset)
 }
 
 /// Creates the snapshot. One that exists by now is read by the next try.
@@ -107,33 +109,45 @@ async fn create_snapshot(ctx: &Context, fetched: &Fetched<'_>, snapshot: &Config
         .doing(|| format!("create ConfigMap {}", snapshot.name_any()))
 }
 
-/// Makes the JobSet. One that exists by now is fine if it is the job's own; the watch brings it soon.
-async fn create(ctx: &Context, fetched: &Fetched<'_>, object: Value) -> Result<Arc<Guarded<JobSet>>, Error> {
+/// Makes the JobSet, and tells whether it is new. One that exists by now is fine if it is the job's own; the watch
+/// brings it soon. It is looked for after every refusal, as JobSet's webhook may not let it be applied again.
+async fn create(
+    ctx: &Context,
+    fetched: &Fetched<'_>,
+    object: Value,
+) -> Result<(Arc<Guarded<JobSet>>, bool), Error> {
     let name = &fetched.key.name;
     let api: Api<JobSet> = ctx.api(fetched.key);
-    let jobset = match api.patch(name, &patch_params(), &Patch::Apply(&object)).await {
+    let refusal = match api.patch(name, &patch_params(), &Patch::Apply(&object)).await {
         Ok(created) if own_jobset(fetched.job, &created).is_some() => {
             tracing::info!("created JobSet");
-            created
+            return Ok((remember(ctx, fetched, created), true));
         }
-        // Without force, a field that someone else set to another value is a conflict; so is a second controller.
         Ok(_) => return Err(foreign(name)),
-        Err(error) if conflict(&error) => {
-            let existing = api.get(name).await.doing(|| format!("get JobSet {name}"))?;
-            if own_jobset(fetched.job, &existing).is_none() {
-                return Err(foreign(name));
-            }
-            existing
-        }
         Err(error) if kind_missing(&error) => {
             return Err(Error::KindMissing {
                 kind: names::JOBSET,
                 api_version: names::JOBSET_API_VERSION,
             });
         }
-        Err(error) => return Err(error).doing(|| format!("create JobSet {name}")),
+        Err(error) => error,
     };
-    Ok(remember(ctx, fetched, jobset))
+    let refusal = Error::Api {
+        doing: format!("create JobSet {name}"),
+        source: Box::new(refusal),
+    };
+    if !matches!(refusal.class(), Class::Conflict | Class::Rejected) {
+        return Err(refusal);
+    }
+    match api.get_opt(name).await.doing(|| format!("get JobSet {name}"))? {
+        Some(existing) if own_jobset(fetched.job, &existing).is_some() => {
+            Ok((remember(ctx, fetched, existing), false))
+        }
+        // Without force, a field that someone else set to another value is a conflict; where there is none, JobSet
+        // does not let the spec change.
+        Some(_) => Err(foreign(name)),
+        None => Err(refusal),
+    }
 }
 
 fn foreign(name: &str) -> Error {

@@ -170,11 +170,6 @@ pub(super) fn kind_missing(error: &kube::Error) -> bool {
     }
 }
 
-/// Tells whether someone else's fields, or another version, stand in the way.
-pub(super) fn conflict(error: &kube::Error) -> bool {
-    matches!(error, kube::Error::Api(status) if status.code == 409)
-}
-
 /// Tells whether the object does not exist.
 pub(super) fn not_found(error: &kube::Error) -> bool {
     matches!(error, kube::Error::Api(status) if status.code == 404)

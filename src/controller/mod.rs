@@ -235,7 +235,8 @@ async fn work(ctx: Arc<Context>, awake: UnboundedReceiver<context::Key>, concurr
     let store = ctx.jobs.store.clone();
     let mut results = std::pin::pin!(applier(
         |job, ctx| Box::pin(reconcile::run(job, ctx)),
-        reconcile::retry,
+        // What goes wrong is reported, and the next try is planned, where it happens.
+        |_, never: &Infallible, _| match *never {},
         ctx.clone(),
         store,
         awake
@@ -244,7 +245,6 @@ async fn work(ctx: Arc<Context>, awake: UnboundedReceiver<context::Key>, concurr
         Config::default().concurrency(concurrency),
     ));
     while let Some(result) = results.next().await {
-        // Errors of a job are reported where they happen.
         if let Err(ApplierError::ObjectNotFound(key)) = result {
             let mut gone = context::Key::new(&key.name);
             gone.namespace.clone_from(&key.namespace);

@@ -3,10 +3,10 @@
 //! Decides nothing. What a step may touch stands at the top of its file. A reconcile runs in a task of its own:
 //! when it panics or hangs, only its job waits.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use kube::ResourceExt;
 use kube::runtime::controller::Action;
 use kube::runtime::reflector::ObjectRef;
 use tracing::Instrument;
@@ -24,51 +24,70 @@ use crate::status::{Build, Due, Seen, observe};
 /// The longest time that one reconcile may take.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// Reconciles a job, isolated from all others, and counts and reports how it went.
-pub(super) async fn run(job: Arc<Guarded<TrainJob>>, ctx: Arc<Context>) -> Result<Action, Error> {
+/// How a reconcile went, and when to come back although nothing changes.
+#[derive(Default)]
+struct Done {
+    error: Option<Error>,
+    look_again: Option<Duration>,
+}
+
+impl From<Error> for Done {
+    fn from(error: Error) -> Self {
+        Self {
+            error: Some(error),
+            ..Self::default()
+        }
+    }
+}
+
+/// Reconciles a job, isolated from all others, counts and reports how it went, and says when to come back: no later
+/// than the job's deadline, also after an error.
+pub(super) async fn run(job: Arc<Guarded<TrainJob>>, ctx: Arc<Context>) -> Result<Action, Infallible> {
     let key = ObjectRef::from_obj(&*job);
     ctx.queue.begin(&key);
     let job = ctx.written_jobs.newest(&key, Some(job.clone())).unwrap_or(job);
     let span = tracing::info_span!("reconcile", namespace = key.namespace, trainjob = key.name);
     let started = Instant::now();
-    let result = isolated(job.clone(), key.clone(), ctx.clone(), span.clone()).await;
-    ctx.metrics.reconciled(
-        result.as_ref().err().map(|e| e.class().label()),
-        started.elapsed(),
-    );
-    match &result {
-        Ok(_) => ctx.retries.forget(&key),
-        Err(error) => span.in_scope(|| report(&ctx, &key, &job, error)),
-    }
-    result.map(|again| again.map_or_else(Action::await_change, Action::requeue))
+    let Done { error, look_again } = isolated(job.clone(), key.clone(), ctx.clone(), span.clone()).await;
+    let class = error.as_ref().map(|e| e.class().label());
+    ctx.metrics.reconciled(class, started.elapsed());
+    let retry = match &error {
+        None => {
+            ctx.retries.forget(&key);
+            None
+        }
+        Some(error) => {
+            span.in_scope(|| report(&ctx, &key, &job, error));
+            ctx.retries.after(&key, error)
+        }
+    };
+    let next = retry.into_iter().chain(look_again).min();
+    Ok(next.map_or_else(Action::await_change, Action::requeue))
 }
 
 /// Runs a reconcile in its own task.
-async fn isolated(
-    job: Arc<Guarded<TrainJob>>,
-    key: Key,
-    ctx: Arc<Context>,
-    span: tracing::Span,
-) -> Result<Option<Duration>, Error> {
+async fn isolated(job: Arc<Guarded<TrainJob>>, key: Key, ctx: Arc<Context>, span: tracing::Span) -> Done {
     let mut task = tokio::spawn(async move { reconcile(&ctx, &key, &job).await }.instrument(span));
     let Ok(joined) = tokio::time::timeout(LIMIT, &mut task).await else {
         task.abort();
         // It must have ended before the job may be reconciled again.
         let _ = task.await;
-        return Err(Error::TimedOut(LIMIT));
+        return Error::TimedOut(LIMIT).into();
     };
-    joined.unwrap_or_else(|error| Err(Error::Panicked(error.to_string())))
+    joined
+        .unwrap_or_else(|panic| Err(Error::Panicked(panic.to_string())))
+        .unwrap_or_else(Done::from)
 }
 
-/// The five steps. Tells when to come back although nothing changes.
-async fn reconcile(ctx: &Context, key: &Key, job: &Guarded<TrainJob>) -> Result<Option<Duration>, Error> {
+/// The five steps. A build that fails does not keep the status from following.
+async fn reconcile(ctx: &Context, key: &Key, job: &Guarded<TrainJob>) -> Result<Done, Error> {
     let job = match &job.0 {
         Ok(job) => job,
         Err(broken) => return Err(unreadable(ctx, key, &broken.error).await),
     };
     let mut fetched = fetch(ctx, key, job).await?;
     if fetched.due == Due::Nothing {
-        return Ok(None);
+        return Ok(Done::default());
     }
     let decision = decide(&mut fetched);
     let applied = apply(ctx, &fetched, decision).await;
@@ -81,7 +100,10 @@ async fn reconcile(ctx: &Context, key: &Key, job: &Guarded<TrainJob>) -> Result<
         now: fetched.now,
     });
     record(ctx, key, job, jobset, &outcome).await?;
-    applied.error.map_or(Ok(outcome.look_again), Err)
+    Ok(Done {
+        error: applied.error,
+        look_again: outcome.look_again,
+    })
 }
 
 fn build<'a>(error: Option<&Error>, why: Option<&'a str>, done: bool) -> Build<'a> {
@@ -107,13 +129,4 @@ fn report(ctx: &Context, key: &Key, job: &Guarded<TrainJob>, error: &Error) {
         Class::Internal => tracing::error!(class = class.label(), error = text, "reconcile failed"),
         _ => tracing::warn!(class = class.label(), error = text, "reconcile failed"),
     }
-}
-
-/// Says when a job that failed is tried again.
-pub(super) fn retry(job: Arc<Guarded<TrainJob>>, error: &Error, ctx: Arc<Context>) -> Action {
-    let key = ObjectRef::from_obj(&*job);
-    tracing::debug!(trainjob = job.name_any(), "will be tried again");
-    ctx.retries
-        .after(&key, error)
-        .map_or_else(Action::await_change, Action::requeue)
 }

@@ -178,6 +178,28 @@ async fn a_job_that_runs_out_of_time_is_failed_and_its_jobset_goes() {
 }
 
 #[tokio::test]
+async fn a_job_that_waits_for_its_runtime_runs_out_of_time_no_later_than_others() {
+    let cluster = Cluster::take().await;
+    let _controller = Controller::start();
+    // By then the tries to build it are more than six seconds apart.
+    cluster
+        .create_job("waits", "nowhere", json!({"activeDeadlineSeconds": 8}))
+        .await;
+    let failed = cluster
+        .job_when("waits", "has failed", |j| j.has(condition::FAILED))
+        .await;
+    let end = failed.condition(condition::FAILED).unwrap();
+    assert_eq!(end.reason, condition::REASON_DEADLINE);
+    assert!(failed.condition(condition::STALLED).is_none());
+    let (start, end) = (
+        failed.metadata.creation_timestamp.as_ref().unwrap().0,
+        end.last_transition_time.0,
+    );
+    assert!(end.duration_since(start).as_secs() <= 10, "{start} to {end}");
+    cluster.leave().await;
+}
+
+#[tokio::test]
 async fn a_deleted_job_takes_everything_with_it() {
     let cluster = Cluster::take().await;
     let _controller = Controller::start();

@@ -14,5 +14,6 @@ mod faults;
 mod life;
 mod refusals;
 mod release;
+mod schema;
 mod support;
 mod trouble;

@@ -170,8 +170,8 @@ async fn a_jobset_of_the_same_name_is_not_taken_over() {
     cluster.create_runtime("plain", "sleep 300").await;
     let foreign = json!({
         "apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet", "metadata": {"name": "same"},
-        "spec": {"suspend": true, "replicatedJobs": [{"name": "other", "template": {"spec": {"template": {"spec": {
-            "restartPolicy": "Never", "containers": [{"name": "c", "image": "localhost/python:1"}],
+        "spec": {"suspend": true, "replicatedJobs": [{"name": "node", "template": {"spec": {"template": {"spec": {
+            "restartPolicy": "Never", "containers": [{"name": "node", "image": "localhost/python:1"}],
         }}}}}]},
     });
     cluster
@@ -180,7 +180,9 @@ async fn a_jobset_of_the_same_name_is_not_taken_over() {
         .await
         .unwrap();
     cluster.create_job("same", "plain", json!({})).await;
-    cluster.event("same", "JobSet").await;
+    cluster
+        .event("same", "JobSet same exists and does not belong to this TrainJob")
+        .await;
     let now = cluster.jobsets().get("same").await.unwrap();
     let managers = now.metadata.managed_fields.unwrap_or_default();
     let touched = managers.iter().any(|m| m.manager.as_deref() == Some("trainer"));

@@ -23,12 +23,6 @@ const KEYWORDS: [&str; 3] = [
     "x-kubernetes-list-map-keys",
     "x-kubernetes-map-type",
 ];
-/// Optional fields whose published default is but Go's zero value, which they have because Go always writes them.
-/// Nothing sets it: it is what "not given" looks like there.
-const ZERO_VALUES: [(&str, &str); 1] = [(
-    "io.k8s.api.batch.v1.PodFailurePolicyOnPodConditionsPattern",
-    "status",
-)];
 
 /// Where the table of the library is.
 pub(crate) const TABLE: &str = "src/schema/core_types.json";
@@ -106,7 +100,7 @@ fn table(definitions: &BTreeMap<String, Value>) -> Result<String> {
             fields.insert(String::new(), own.into());
         }
         for (field, property) in properties(schema) {
-            let keywords = keywords(property, default(name, schema, field, property));
+            let keywords = keywords(property, default(schema, field, property));
             if !keywords.is_empty() {
                 fields.insert(field.clone(), keywords.into());
             }
@@ -141,11 +135,9 @@ fn required<'a>(schema: &'a Value, field: &str) -> Option<&'a Value> {
 
 /// The default of a field. Go's zero values of required fields and of structs are published as defaults too; those
 /// say nothing about what the API server does.
-fn default<'a>(definition: &str, schema: &'a Value, field: &str, property: &'a Value) -> Option<&'a Value> {
+fn default<'a>(schema: &'a Value, field: &str, property: &'a Value) -> Option<&'a Value> {
     let default = property.get("default")?;
-    let zero = default.as_object().is_some_and(Map::is_empty)
-        || required(schema, field).is_some()
-        || ZERO_VALUES.contains(&(definition, field));
+    let zero = default.as_object().is_some_and(Map::is_empty) || required(schema, field).is_some();
     (!zero).then_some(default)
 }
 
@@ -160,7 +152,7 @@ fn published(definitions: &BTreeMap<String, Value>) -> String {
         lines.push(format!("{name}: {}", facts(schema, false, None)));
         for (field, property) in properties(schema) {
             let required = required(schema, field).is_some();
-            let default = default(name, schema, field, property);
+            let default = default(schema, field, property);
             lines.push(format!("{name} {field}: {}", facts(property, required, default)));
         }
     }

@@ -15,14 +15,11 @@ use crate::cluster::{Cluster, Options};
 use crate::console::say;
 use crate::generate::Generate;
 use crate::image::catalog::Extra;
-use crate::image::controller::{self, Profile};
+use crate::image::controller;
 use crate::layout;
 use crate::process::Task;
 
 const CLUSTER: &str = "test";
-/// Tests on the cluster share two cores with it.
-const CLUSTER_TEST_THREADS: usize = 4;
-
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// Run only these steps
@@ -160,7 +157,7 @@ impl Lazy<'_> {
 
 /// Runs the tests of `tests/cluster` on a cluster made for them.
 fn on_cluster(tools: &Tools, arguments: &Arguments) -> Result<()> {
-    let program = controller::build(Profile::Dev)?;
+    let program = controller::build_for_tests()?;
     let cluster = Cluster::up(&Options {
         name: CLUSTER.to_owned(),
         node: true,
@@ -169,23 +166,14 @@ fn on_cluster(tools: &Tools, arguments: &Arguments) -> Result<()> {
     let tested = (|| {
         let image = controller::image(&Cache::open()?, &program)?;
         cluster.import(&image)?;
-        let threads = format!("--test-threads={CLUSTER_TEST_THREADS}");
-        cargo([
-            "test",
-            "--package",
-            "trainer",
-            "--test",
-            "cluster",
-            "--",
-            &threads,
-        ])
-        .args(&arguments.filter)
-        .env("TRAINER_TEST_KUBECONFIG", cluster.kubeconfig())
-        .env("TRAINER_TEST_IMAGE", &image.reference)
-        .env("TRAINER_TEST_AUDIT_LOG", cluster.audit_log())
-        .env("HELM", &tools.helm)
-        .env("KUBECTL", &tools.kubectl)
-        .shown()
+        cargo(["test", "--workspace", "--test", "cluster", "--"])
+            .args(&arguments.filter)
+            .env("TRAINER_TEST_KUBECONFIG", cluster.kubeconfig())
+            .env("TRAINER_TEST_IMAGE", &image.reference)
+            .env("TRAINER_TEST_AUDIT_LOG", cluster.audit_log())
+            .env("HELM", &tools.helm)
+            .env("KUBECTL", &tools.kubectl)
+            .shown()
     })();
     if arguments.keep {
         crate::console::print(&cluster.exports());

@@ -18,7 +18,7 @@ use crate::cluster::{Cluster, Options};
 use crate::console::{self, say};
 use crate::helm::{self, Helm, Reference};
 use crate::image::catalog::Extra;
-use crate::image::controller::{self, Profile};
+use crate::image::controller;
 use crate::interrupt;
 use crate::kubectl::Kubectl;
 use crate::layout;
@@ -64,7 +64,7 @@ fn on_new_cluster(keep: bool) -> Result<()> {
     };
     // The compilers of Go and Rust take turns at waiting for the network and the disk.
     let (cluster, program) = thread::scope(|scope| {
-        let program = scope.spawn(|| controller::build(Profile::Release));
+        let program = scope.spawn(controller::build_release);
         let cluster = Cluster::up(&options);
         (
             cluster,

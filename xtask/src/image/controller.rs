@@ -19,46 +19,32 @@ use crate::process::Task;
 pub(crate) const REGISTRY: &str = "ghcr.io";
 pub(crate) const REPOSITORY: &str = "kubeflow/trainer/trainer-controller-manager";
 
-/// Cargo's build profile.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
-pub(crate) enum Profile {
-    Dev,
-    Release,
-}
-
-impl Profile {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Dev => "dev",
-            Self::Release => "release",
-        }
-    }
-
-    fn folder(self) -> &'static str {
-        match self {
-            Self::Dev => "debug",
-            Self::Release => "release",
-        }
-    }
-}
-
-/// Builds the program and returns its path.
-pub(crate) fn build(profile: Profile) -> Result<PathBuf> {
-    say!("building trainer (profile {}) ...", profile.name());
-    Task::new("cargo")
+/// Builds the program as it is released and returns its path.
+pub(crate) fn build_release() -> Result<PathBuf> {
+    say!("building the controller ...");
+    Task::new(env!("CARGO"))
         .args([
             "build",
             "--quiet",
+            "--release",
             "--package",
             "trainer",
             "--bin",
             "trainer",
-            "--profile",
-            profile.name(),
         ])
         .current_dir(layout::repository())
         .shown()?;
-    Ok(layout::target().join(profile.folder()).join("trainer"))
+    Ok(layout::target().join("release/trainer"))
+}
+
+/// The program as the tests build it. `cargo build` would choose other features for what only tests depend on, and so
+/// compile most of the libraries a second time.
+pub(crate) fn build_for_tests() -> Result<PathBuf> {
+    Task::new(env!("CARGO"))
+        .args(["test", "--workspace", "--test", "cluster", "--no-run"])
+        .current_dir(layout::repository())
+        .shown()?;
+    Ok(layout::target().join("debug/trainer"))
 }
 
 /// Packs the program into an image whose tag is a hash of its content.
