@@ -24,13 +24,10 @@ async fn the_chart_installs_trains_upgrades_and_goes() {
         "runtimes.defaultEnabled=true".to_owned(),
     ];
     // As on a cluster that has never seen the product.
-    kubectl(&[
-        "delete",
-        "crd",
-        "--all",
-        "--field-selector=metadata.name!=jobsets.jobset.x-k8s.io",
-        "--wait",
-    ]);
+    let kinds = ["trainjobs", "trainingruntimes", "clustertrainingruntimes"];
+    for kind in kinds {
+        kubectl(&["delete", "crd", &format!("{kind}.trainer.kubeflow.org"), "--wait"]);
+    }
     let mut install = vec![
         "upgrade",
         "--install",

@@ -427,7 +427,6 @@ fn account_kubeconfig(server: Option<&str>) -> Value {
             "token",
             ACCOUNT,
             "--namespace=trainer-test",
-            "--set=fullnameOverride=trainer-test",
             "--duration=8h",
         ])
         .trim()
