@@ -17,7 +17,7 @@ use trainer::api::{ClusterTrainingRuntime, JobSet, TrainJob, TrainingRuntime};
 /// How long anything may take here.
 const PATIENCE: Duration = Duration::from_secs(120);
 /// The controller's user.
-const ACCOUNT: &str = "kubeflow-trainer-controller-manager";
+const ACCOUNT: &str = "trainer-test-controller-manager";
 
 /// What the task that runs these tests must set.
 pub(crate) fn env(name: &str) -> String {
@@ -181,7 +181,8 @@ impl Cluster {
         wanted: impl Fn(&JobSet) -> bool,
     ) -> JobSet {
         until(&format!("JobSet {name}: {what}"), async || {
-            self.jobsets().get_opt(name).await.unwrap().filter(&wanted)
+            // While its kind is not served there is none.
+            self.jobsets().get_opt(name).await.ok().flatten().filter(&wanted)
         })
         .await
     }
@@ -312,6 +313,7 @@ fn prepare() {
             .arg(&chart)
             .args([
                 "--namespace=trainer-test",
+                "--set=fullnameOverride=trainer-test",
                 "--show-only=templates/manager/rbac.yaml",
             ]));
         let file = std::env::temp_dir().join(format!("trainer-rights-{}.yaml", std::process::id()));
