@@ -385,6 +385,18 @@ impl Controller {
         self.log()
     }
 
+    /// Ends it as Kubernetes ends a pod, and gives its log; it must end well and in the time that a pod has.
+    pub(crate) fn end(mut self) -> String {
+        let start = Instant::now();
+        run(Command::new("kill").args(["-TERM", &self.process.id().to_string()]));
+        let status = self.process.wait().unwrap();
+        assert!(
+            status.success() && start.elapsed() < Duration::from_secs(10),
+            "{status}"
+        );
+        self.log()
+    }
+
     pub(crate) fn log(&self) -> String {
         std::fs::read_to_string(self.folder.path().join("log")).unwrap()
     }

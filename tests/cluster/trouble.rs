@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use futures::{StreamExt, stream};
+use k8s_openapi::api::core::v1::ConfigMap;
 use kube::ResourceExt;
 use kube::api::ListParams;
 use serde_json::json;
@@ -111,6 +112,34 @@ async fn killed_at_any_moment_it_goes_on_where_it_was() {
     cluster.leave().await;
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn told_to_end_it_finishes_what_it_has_begun() {
+    let cluster = Cluster::take().await;
+    cluster.create_runtime("plain", "true").await;
+    let count = 40;
+    let end = async {
+        let controller = Controller::start();
+        controller.says("created JobSet").await;
+        tokio::task::block_in_place(|| controller.end())
+    };
+    let (log, ()) = tokio::join!(end, create_many(&cluster, count));
+    // A reconcile that was cut off would have made a snapshot without its JobSet.
+    let snapshots = cluster
+        .api::<ConfigMap>()
+        .list(&ListParams::default())
+        .await
+        .unwrap();
+    let snapshots = snapshots
+        .iter()
+        .filter(|c| c.name_any().ends_with("-runtime-snapshot"));
+    let jobsets = cluster.jobsets().list(&ListParams::default()).await.unwrap();
+    assert_eq!(snapshots.count(), jobsets.items.len(), "{log}");
+
+    let _controller = Controller::start();
+    all_have_their_jobset(&cluster, count).await;
+    cluster.leave().await;
+}
+
 #[tokio::test]
 async fn refused_and_failing_requests_are_tried_again() {
     let cluster = Cluster::take().await;
@@ -177,6 +206,10 @@ async fn without_jobset_it_says_so_and_starts_when_jobset_is_installed() {
         "-f",
         file.path().to_str().unwrap(),
     ]);
+    until("the kind is served", async || {
+        cluster.jobsets().list(&ListParams::default()).await.ok()
+    })
+    .await;
     cluster.jobset_when("waits", "is there", |_| true).await;
     cluster
         .job_when("waits", "is stalled no more", |j| {
