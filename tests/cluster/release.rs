@@ -6,7 +6,7 @@ use kube::Api;
 use serde_json::json;
 use trainer::api::names::condition;
 
-use crate::support::{Cluster, cluster_runtimes, env, helm, kubectl, repository, until};
+use crate::support::{Cluster, cluster_runtimes, env, helm, kubectl, kubectl_command, repository, until};
 
 const SYSTEM: &str = "kubeflow-system";
 
@@ -66,6 +66,8 @@ async fn the_chart_installs_trains_upgrades_and_goes() {
     ]);
     assert!(!version.is_empty(), "every user may read the version");
 
+    an_editor_of_a_namespace_may_train_in_it(&cluster);
+    metrics_are_served_through_the_service();
     trains_on_digits(&cluster).await;
 
     // An upgrade restarts nothing that runs, and a runtime that is not wanted any more goes.
@@ -108,6 +110,49 @@ async fn the_chart_installs_trains_upgrades_and_goes() {
     );
     assert!(cluster.jobs().get_opt("runs").await.unwrap().is_some());
     cluster.leave().await;
+}
+
+fn an_editor_of_a_namespace_may_train_in_it(cluster: &Cluster) {
+    let namespace = cluster.namespace.as_str();
+    kubectl(&[
+        "create",
+        "rolebinding",
+        "ada",
+        "--clusterrole=edit",
+        "--user=ada",
+        "-n",
+        namespace,
+    ]);
+    let may = |verb: &str, resource: &str, subresource: &str| {
+        let mut question = kubectl_command(&["auth", "can-i", verb, resource, "--as=ada", "-n", namespace]);
+        question.arg(format!("--subresource={subresource}"));
+        String::from_utf8(question.output().unwrap().stdout)
+            .unwrap()
+            .trim()
+            == "yes"
+    };
+    let jobs = "trainjobs.trainer.kubeflow.org";
+    for verb in ["create", "get", "list", "watch", "patch", "delete"] {
+        assert!(may(verb, jobs, ""), "{verb}");
+    }
+    assert!(may("list", "clustertrainingruntimes.trainer.kubeflow.org", ""));
+    assert!(may("get", "pods", "log"));
+    // The status is the controller's, the shared runtimes are the platform team's.
+    assert!(!may("patch", jobs, "status"));
+    assert!(!may("create", "clustertrainingruntimes.trainer.kubeflow.org", ""));
+}
+
+fn metrics_are_served_through_the_service() {
+    let service = "services/kubeflow-trainer-controller-manager:monitoring-port";
+    let metrics = kubectl(&[
+        "get",
+        "--raw",
+        &format!("/api/v1/namespaces/{SYSTEM}/{service}/proxy/metrics"),
+    ]);
+    assert!(
+        metrics.lines().any(|line| line.starts_with("# TYPE ")),
+        "{metrics}"
+    );
 }
 
 /// The example of the README: two nodes with two processes each learn the digits together.

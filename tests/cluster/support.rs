@@ -47,9 +47,16 @@ pub(crate) fn run(command: &mut Command) -> String {
 
 /// kubectl as the cluster's admin.
 pub(crate) fn kubectl(arguments: &[&str]) -> String {
-    run(Command::new(env("KUBECTL"))
+    run(&mut kubectl_command(arguments))
+}
+
+/// The same, not run yet.
+pub(crate) fn kubectl_command(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env("KUBECTL"));
+    command
         .args(["--kubeconfig", &env("TRAINER_TEST_KUBECONFIG")])
-        .args(arguments))
+        .args(arguments);
+    command
 }
 
 /// helm as the cluster's admin.
@@ -181,8 +188,11 @@ impl Cluster {
         wanted: impl Fn(&JobSet) -> bool,
     ) -> JobSet {
         until(&format!("JobSet {name}: {what}"), async || {
-            // While its kind is not served there is none.
-            self.jobsets().get_opt(name).await.ok().flatten().filter(&wanted)
+            match self.jobsets().get_opt(name).await {
+                // The kind has just been installed, and its path is not served yet.
+                Err(kube::Error::Api(status)) if status.code == 404 => None,
+                found => found.unwrap().filter(&wanted),
+            }
         })
         .await
     }
@@ -309,11 +319,11 @@ fn prepare() {
         ]);
         let chart = repository("charts/kubeflow-trainer");
         let rights = run(Command::new(env("HELM"))
-            .args(["template", "kubeflow-trainer"])
+            // Names of its own: the chart is installed beside it by the test of the release.
+            .args(["template", "trainer-test", "--set=fullnameOverride=trainer-test"])
             .arg(&chart)
             .args([
                 "--namespace=trainer-test",
-                "--set=fullnameOverride=trainer-test",
                 "--show-only=templates/manager/rbac.yaml",
             ]));
         let file = std::env::temp_dir().join(format!("trainer-rights-{}.yaml", std::process::id()));
@@ -458,21 +468,23 @@ fn account_kubeconfig(server: Option<&str>) -> Value {
 }
 
 /// Requests of the controller that change something, from the API server's audit log, since `from`.
-pub(crate) fn writes_since(from: usize) -> Vec<String> {
-    requests_since(from)
+pub(crate) fn writes_since(from: usize, namespace: &str) -> Vec<String> {
+    requests_since(from, namespace)
         .into_iter()
         .filter(|r| !["get", "list", "watch"].iter().any(|verb| r.starts_with(verb)))
         .collect()
 }
 
 /// Requests of the controller, as "verb resource".
-pub(crate) fn requests_since(from: usize) -> Vec<String> {
+pub(crate) fn requests_since(from: usize, namespace: &str) -> Vec<String> {
     let log = std::fs::read(env("TRAINER_TEST_AUDIT_LOG")).unwrap();
     let user = account();
     let lines = log[from.min(log.len())..].split(|b| *b == b'\n');
     lines
         .filter_map(|line| serde_json::from_slice::<Value>(line).ok())
         .filter(|entry| entry["user"]["username"] == user)
+        // What earlier tests have left behind still goes away.
+        .filter(|entry| entry["objectRef"]["namespace"] == namespace)
         .map(|entry| {
             let subresource = entry["objectRef"]["subresource"]
                 .as_str()

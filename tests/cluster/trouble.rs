@@ -65,7 +65,7 @@ async fn two_hundred_jobs_at_once_all_get_their_jobset_and_a_restart_writes_noth
     all_have_their_jobset(&cluster, MANY).await;
     all_are_reported(&cluster, MANY).await;
     tokio::time::sleep(Duration::from_secs(3)).await;
-    let writes = writes_since(start);
+    let writes = writes_since(start, &cluster.namespace);
     let count = |what: &str| writes.iter().filter(|w| *w == what).count();
     assert_eq!(count("patch jobsets"), MANY, "one write makes a JobSet");
     assert_eq!(count("create configmaps"), MANY, "one write makes a snapshot");
@@ -85,10 +85,10 @@ async fn two_hundred_jobs_at_once_all_get_their_jobset_and_a_restart_writes_noth
     // A job that comes now is behind the others in the queue.
     tokio::time::sleep(Duration::from_secs(5)).await;
     assert_eq!(
-        writes_since(restart),
+        writes_since(restart, &cluster.namespace),
         Vec::<String>::new(),
         "{:?}",
-        requests_since(restart).len()
+        requests_since(restart, &cluster.namespace).len()
     );
     cluster.leave().await;
 }

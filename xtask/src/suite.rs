@@ -170,14 +170,22 @@ fn on_cluster(tools: &Tools, arguments: &Arguments) -> Result<()> {
     let tested = (|| {
         let image = controller::image(&Cache::open()?, &program)?;
         cluster.import(&image)?;
-        cargo(["test", "--workspace", "--test", "cluster", "--"])
-            .args(&arguments.filter)
-            .env("TRAINER_TEST_KUBECONFIG", cluster.kubeconfig())
-            .env("TRAINER_TEST_IMAGE", &image.reference)
-            .env("TRAINER_TEST_AUDIT_LOG", cluster.audit_log())
-            .env("HELM", &tools.helm)
-            .env("KUBECTL", &tools.kubectl)
-            .shown()
+        // One by one: each of these tests has the cluster for itself.
+        cargo([
+            "test",
+            "--workspace",
+            "--test",
+            "cluster",
+            "--",
+            "--test-threads=1",
+        ])
+        .args(&arguments.filter)
+        .env("TRAINER_TEST_KUBECONFIG", cluster.kubeconfig())
+        .env("TRAINER_TEST_IMAGE", &image.reference)
+        .env("TRAINER_TEST_AUDIT_LOG", cluster.audit_log())
+        .env("HELM", &tools.helm)
+        .env("KUBECTL", &tools.kubectl)
+        .shown()
     })();
     if arguments.keep {
         crate::console::print(&cluster.exports());
