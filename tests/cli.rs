@@ -6,6 +6,8 @@
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
     reason = "a test fails by panicking"
 )]
 

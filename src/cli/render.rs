@@ -6,8 +6,9 @@ use serde_json::{Value, json};
 
 use super::offline::{Offline, Outcome};
 use super::output::{self, BAD, Exit, PLACE, WARN, styled};
-use super::{Files, input, yaml};
+use super::{Files, input};
 use crate::api::{TrainJob, names};
+use crate::k8s::yaml;
 use crate::plan::{self, Inputs, Plan, Problems};
 
 /// Prints every object that the controller would make of the TrainJobs in FILE, in the order it applies them.

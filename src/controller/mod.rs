@@ -58,6 +58,9 @@ use crate::plan::RuntimeKind;
 /// How long reconciles may take to end; a pod is given ten seconds.
 const GRACE: Duration = Duration::from_secs(8);
 
+/// What the client library says of each failed request and of each reconcile; this program says it better itself.
+const QUIET: &str = "kube_client::client::builder=off,kube_runtime::controller=off";
+
 /// What runs besides the reconciles.
 type Parts = JoinSet<Result<(), Failure>>;
 /// Turns true when the controller is to end.
@@ -93,8 +96,8 @@ pub fn run(options: &Options) -> Result<(), Failure> {
 }
 
 fn log(options: &Options) -> Result<(), Failure> {
-    let filter =
-        EnvFilter::try_new(&options.log_level).map_err(|_| Failure::LogLevel(options.log_level.clone()))?;
+    let filter = EnvFilter::try_new(format!("{QUIET},{}", options.log_level))
+        .map_err(|_| Failure::LogLevel(options.log_level.clone()))?;
     let log = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(io::stderr)

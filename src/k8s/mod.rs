@@ -5,3 +5,4 @@ pub mod path;
 pub mod quantity;
 pub mod strategic;
 pub mod upsert;
+pub mod yaml;

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use super::{Inputs, Problem, Reason, Runtime, RuntimeKind, owner};
 use crate::api::{ClusterTrainingRuntime, TrainJob, TrainingRuntime, names};
+use crate::k8s::yaml;
 
 /// Where the reference stands in a TrainJob.
 pub(super) const RUNTIME_REF: &str = "spec.runtimeRef";
@@ -82,7 +83,7 @@ fn freeze(job: &TrainJob, runtime: &Runtime) -> Result<ConfigMap, Problem> {
         "metadata": metadata,
         "spec": runtime.spec,
     });
-    let yaml = serde_saphyr::to_string(&object).map_err(|e| trouble(&e))?;
+    let yaml = yaml::write(&object).map_err(|e| trouble(&e))?;
     Ok(ConfigMap {
         metadata: ObjectMeta {
             name: job

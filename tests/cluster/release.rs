@@ -22,9 +22,12 @@ async fn the_chart_installs_trains_upgrades_and_goes() {
         format!("image.repository={repository_name}"),
         format!("image.tag={tag}"),
         "runtimes.defaultEnabled=true".to_owned(),
-        // Helm must take over the CRDs that the other tests have applied.
-        "crds.enabled=false".to_owned(),
     ];
+    // As on a cluster that has never seen the product.
+    let kinds = ["trainjobs", "trainingruntimes", "clustertrainingruntimes"];
+    for kind in kinds {
+        kubectl(&["delete", "crd", &format!("{kind}.trainer.kubeflow.org"), "--wait"]);
+    }
     let mut install = vec![
         "upgrade",
         "--install",

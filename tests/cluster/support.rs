@@ -395,6 +395,18 @@ impl Controller {
         self.log()
     }
 
+    /// Ends it as Kubernetes ends a pod, and gives its log; it must end well and in the time that a pod has.
+    pub(crate) fn end(mut self) -> String {
+        let start = Instant::now();
+        run(Command::new("kill").args(["-TERM", &self.process.id().to_string()]));
+        let status = self.process.wait().unwrap();
+        assert!(
+            status.success() && start.elapsed() < Duration::from_secs(10),
+            "{status}"
+        );
+        self.log()
+    }
+
     pub(crate) fn log(&self) -> String {
         std::fs::read_to_string(self.folder.path().join("log")).unwrap()
     }
@@ -456,21 +468,23 @@ fn account_kubeconfig(server: Option<&str>) -> Value {
 }
 
 /// Requests of the controller that change something, from the API server's audit log, since `from`.
-pub(crate) fn writes_since(from: usize) -> Vec<String> {
-    requests_since(from)
+pub(crate) fn writes_since(from: usize, namespace: &str) -> Vec<String> {
+    requests_since(from, namespace)
         .into_iter()
         .filter(|r| !["get", "list", "watch"].iter().any(|verb| r.starts_with(verb)))
         .collect()
 }
 
 /// Requests of the controller, as "verb resource".
-pub(crate) fn requests_since(from: usize) -> Vec<String> {
+pub(crate) fn requests_since(from: usize, namespace: &str) -> Vec<String> {
     let log = std::fs::read(env("TRAINER_TEST_AUDIT_LOG")).unwrap();
     let user = account();
     let lines = log[from.min(log.len())..].split(|b| *b == b'\n');
     lines
         .filter_map(|line| serde_json::from_slice::<Value>(line).ok())
         .filter(|entry| entry["user"]["username"] == user)
+        // What earlier tests have left behind still goes away.
+        .filter(|entry| entry["objectRef"]["namespace"] == namespace)
         .map(|entry| {
             let subresource = entry["objectRef"]["subresource"]
                 .as_str()

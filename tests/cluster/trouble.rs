@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use futures::{StreamExt, stream};
+use k8s_openapi::api::core::v1::ConfigMap;
 use kube::ResourceExt;
 use kube::api::ListParams;
 use serde_json::json;
@@ -64,7 +65,7 @@ async fn two_hundred_jobs_at_once_all_get_their_jobset_and_a_restart_writes_noth
     all_have_their_jobset(&cluster, MANY).await;
     all_are_reported(&cluster, MANY).await;
     tokio::time::sleep(Duration::from_secs(3)).await;
-    let writes = writes_since(start);
+    let writes = writes_since(start, &cluster.namespace);
     let count = |what: &str| writes.iter().filter(|w| *w == what).count();
     assert_eq!(count("patch jobsets"), MANY, "one write makes a JobSet");
     assert_eq!(count("create configmaps"), MANY, "one write makes a snapshot");
@@ -84,10 +85,10 @@ async fn two_hundred_jobs_at_once_all_get_their_jobset_and_a_restart_writes_noth
     // A job that comes now is behind the others in the queue.
     tokio::time::sleep(Duration::from_secs(5)).await;
     assert_eq!(
-        writes_since(restart),
+        writes_since(restart, &cluster.namespace),
         Vec::<String>::new(),
         "{:?}",
-        requests_since(restart).len()
+        requests_since(restart, &cluster.namespace).len()
     );
     cluster.leave().await;
 }
@@ -108,6 +109,34 @@ async fn killed_at_any_moment_it_goes_on_where_it_was() {
     let ((), _controller) = tokio::join!(create_many(&cluster, count), kills);
     all_have_their_jobset(&cluster, count).await;
     all_are_reported(&cluster, count).await;
+    cluster.leave().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn told_to_end_it_finishes_what_it_has_begun() {
+    let cluster = Cluster::take().await;
+    cluster.create_runtime("plain", "true").await;
+    let count = 40;
+    let end = async {
+        let controller = Controller::start();
+        controller.says("created JobSet").await;
+        tokio::task::block_in_place(|| controller.end())
+    };
+    let (log, ()) = tokio::join!(end, create_many(&cluster, count));
+    // A reconcile that was cut off would have made a snapshot without its JobSet.
+    let snapshots = cluster
+        .api::<ConfigMap>()
+        .list(&ListParams::default())
+        .await
+        .unwrap();
+    let snapshots = snapshots
+        .iter()
+        .filter(|c| c.name_any().ends_with("-runtime-snapshot"));
+    let jobsets = cluster.jobsets().list(&ListParams::default()).await.unwrap();
+    assert_eq!(snapshots.count(), jobsets.items.len(), "{log}");
+
+    let _controller = Controller::start();
+    all_have_their_jobset(&cluster, count).await;
     cluster.leave().await;
 }
 
@@ -177,6 +206,10 @@ async fn without_jobset_it_says_so_and_starts_when_jobset_is_installed() {
         "-f",
         file.path().to_str().unwrap(),
     ]);
+    until("the kind is served", async || {
+        cluster.jobsets().list(&ListParams::default()).await.ok()
+    })
+    .await;
     cluster.jobset_when("waits", "is there", |_| true).await;
     cluster
         .job_when("waits", "is stalled no more", |j| {

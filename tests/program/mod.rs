@@ -1,7 +1,17 @@
 //! The program as its users see it: run with files, read by its output and exit status.
 
-// Each test file that includes this uses a part of it.
-#![allow(dead_code, unreachable_pub)]
+#![allow(
+    dead_code,
+    unreachable_pub,
+    reason = "each test file that includes this uses a part of it"
+)]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a test fails by panicking and prints its summary"
+)]
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -155,7 +155,7 @@ fn values_have_types() {
         (
             "trainer: {resourcesPerNode: {limits: {memory: 1 GB}}}",
             "spec.trainer.resourcesPerNode.limits[memory]",
-            r#""1 GB" must match"#,
+            r#""1 GB" is not a quantity"#,
         ),
     ] {
         refused(&create("TrainJob", &job(trainer)), &[field], words);

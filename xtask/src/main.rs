@@ -1,5 +1,6 @@
 //! Developer tasks of this repository: `cargo xtask --help`.
 
+mod bench;
 mod build;
 mod cache;
 mod cluster;
@@ -41,6 +42,9 @@ struct Cli {
 enum Command {
     /// Everything that must pass before a change lands, on a real cluster too
     Test(suite::Arguments),
+
+    /// How fast and at what cost TrainJobs become JobSets, on a real cluster
+    Bench(bench::Arguments),
 
     /// A real cluster, the controller from its chart, and a training run to watch
     Demo(demo::Arguments),
@@ -109,6 +113,7 @@ fn main() -> ExitCode {
 fn run(command: Command) -> Result<()> {
     match command {
         Command::Test(arguments) => suite::run(&arguments),
+        Command::Bench(arguments) => bench::run(&arguments),
         Command::Demo(arguments) => demo::run(&arguments),
         Command::Cluster(command) => run_cluster(command),
         Command::Generate(generate) => generate.run(layout::repository()),

@@ -88,7 +88,11 @@ impl Step {
             Self::Lint => {
                 cargo(["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]).shown()?;
                 // Not among `--all-targets`, since a plain `cargo test` cannot run them.
-                cargo(["clippy", "--test", "cluster", "--", "-D", "warnings"]).shown()
+                let on_cluster = ["--test", "cluster", "--bench", "load"];
+                cargo(["clippy"])
+                    .args(on_cluster)
+                    .args(["--", "-D", "warnings"])
+                    .shown()
             }
             Self::Features => cargo(["check", "--no-default-features"]).shown(),
             Self::Generated => Generate::check().run(layout::repository()),
