@@ -21,7 +21,6 @@ use std::process::ExitCode;
 use anyhow::{Result, bail};
 use clap::{Args, Parser, Subcommand};
 
-use cache::Cache;
 use cluster::{Cluster, Options};
 use console::say;
 use image::catalog::Extra;
@@ -143,7 +142,7 @@ fn run_cluster(command: ClusterCommand) -> Result<()> {
                     name.name
                 );
             };
-            let image = image::controller::image(&Cache::open()?, &image::controller::build_for_tests()?)?;
+            let image = image::controller::image(&image::controller::build_for_tests()?)?;
             cluster.import(&image)?;
             console::print(&image.reference);
         }

@@ -75,7 +75,7 @@ fn on_new_cluster(keep: bool) -> Result<()> {
     });
     let cluster = cluster?;
     let demonstrated = (|| {
-        let image = controller::image(&Cache::open()?, &program??)?;
+        let image = controller::image(&program??)?;
         say!(
             "controller image {} ({} MB)",
             image.reference,
