@@ -155,3 +155,17 @@ pub(crate) fn remove(folder: &Path) -> Result<()> {
         _ => Ok(()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Key;
+
+    #[test]
+    fn keys_differ_when_the_same_bytes_are_other_inputs() {
+        let one = Key::new("x").with("a", "1").with("b", "2").short();
+        assert_eq!(one, Key::new("x").with("a", "1").with("b", "2").short());
+        assert_ne!(one, Key::new("y").with("a", "1").with("b", "2").short());
+        assert_ne!(one, Key::new("x").with("b", "2").with("a", "1").short());
+        assert_ne!(one, Key::new("x").with("a", "1b 1\n2").short());
+    }
+}

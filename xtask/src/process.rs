@@ -345,3 +345,46 @@ pub(crate) fn find_program(name: &str) -> Option<PathBuf> {
         .map(|folder| folder.join(name))
         .find(|candidate| candidate.is_file())
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::{Task, poll};
+
+    #[test]
+    fn a_failed_program_is_reported_with_its_complaint() {
+        let error = Task::new("sh")
+            .args(["-c", "echo gone wrong >&2; exit 3"])
+            .text()
+            .unwrap_err();
+        let text = error.to_string();
+        assert!(
+            text.contains("gone wrong") && text.contains("exit status: 3"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn input_larger_than_a_pipe_arrives_whole() {
+        let input = "x".repeat(1 << 20);
+        assert_eq!(Task::new("cat").input(input.clone()).text().unwrap(), input);
+    }
+
+    #[test]
+    fn a_pipe_fails_when_either_end_fails() {
+        let log = std::env::temp_dir().join(format!("xtask-pipe-{}", std::process::id()));
+        let yes = || Task::new("sh").args(["-c", "cat; true"]);
+        let no = || Task::new("sh").args(["-c", "exit 1"]);
+        assert!(yes().piped_into(yes(), &log).is_ok());
+        assert!(yes().piped_into(no(), &log).is_err());
+        assert!(no().piped_into(yes(), &log).is_err());
+        std::fs::remove_file(log).unwrap();
+    }
+
+    #[test]
+    fn waiting_ends_with_the_limit() {
+        let error = poll(Duration::ZERO, "the moon", || Ok(false)).unwrap_err();
+        assert!(error.to_string().contains("the moon: not ready"), "{error}");
+    }
+}

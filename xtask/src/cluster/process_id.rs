@@ -91,3 +91,32 @@ fn start_time(id: i32) -> Option<u64> {
     }
     fields.nth(18)?.parse().ok()
 }
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+    use std::time::Duration;
+
+    use nix::sys::signal::Signal;
+
+    use super::ProcessId;
+
+    #[test]
+    fn a_process_is_alive_until_it_was_ended() {
+        let mut child = Command::new("sleep").arg("60").spawn().unwrap();
+        let id = ProcessId::of(child.id()).unwrap();
+        assert!(id.alive());
+        id.end(Signal::SIGKILL, Duration::from_secs(5)).unwrap();
+        assert!(!id.alive());
+        // Once more: nothing is sent to a process that has ended.
+        id.end(Signal::SIGKILL, Duration::ZERO).unwrap();
+        child.wait().unwrap();
+    }
+
+    #[test]
+    fn another_process_with_the_same_id_is_not_taken_for_it() {
+        let mut earlier = ProcessId::of(std::process::id()).unwrap();
+        earlier.started -= 1;
+        assert!(!earlier.alive());
+    }
+}

@@ -121,3 +121,18 @@ fn all() -> PathBuf {
 pub(crate) fn text(path: &Path) -> String {
     path.to_string_lossy().into_owned()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::State;
+
+    #[test]
+    fn a_name_is_part_of_paths_and_control_groups() {
+        for name in ["dev", "a-1", "twenty-letters-long-"] {
+            assert!(State::of(name).is_ok(), "{name}");
+        }
+        for name in ["", "..", "a/b", "Dev", "twenty-one-letters-lon", "a b"] {
+            assert!(State::of(name).is_err(), "{name}");
+        }
+    }
+}

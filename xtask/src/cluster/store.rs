@@ -21,18 +21,17 @@ use crate::process::{Task, poll};
 
 /// Where containerd has its folder, inside a cluster.
 pub(super) const CONTAINERD: &str = "/var/lib/containerd";
+/// Where containerd keeps what it has imported, by digest.
+const BLOBS: &str = "io.containerd.content.v1.content/blobs/sha256";
 /// What is shared: unpacked layers and the archives that they came from.
-const SHARED: [&str; 2] = [
-    "io.containerd.snapshotter.v1.overlayfs/snapshots",
-    "io.containerd.content.v1.content/blobs/sha256",
-];
+const SHARED: [&str; 2] = ["io.containerd.snapshotter.v1.overlayfs/snapshots", BLOBS];
 /// containerd's namespace for the kubelet's images.
 const KUBERNETES: [&str; 2] = ["--namespace", "k8s.io"];
 
 /// The kept folder for these images, made when necessary.
 pub(super) fn prepare(cache: &Cache, images: &[Image]) -> Result<PathBuf> {
     let version = Task::new("containerd").arg("--version").text()?;
-    let key = image::key_of("image store 1", images).with("containerd", version.trim());
+    let key = image::key_of("image store 2", images).with("containerd", version.trim());
     let folder = cache.artefact("image-stores/containerd", key, |draft| fill(draft, images))?;
     Ok(folder.join("root"))
 }
@@ -61,7 +60,18 @@ fn fill(draft: &Path, images: &[Image]) -> Result<()> {
     })();
     namespaces.end()?;
     filled?;
+    share_archives(&draft.join("root"), images)?;
     cache::remove(&draft.join("scratch"))
+}
+
+/// Replaces containerd's copies of the layers by links to the cached layers, which are the same bytes.
+fn share_archives(root: &Path, images: &[Image]) -> Result<()> {
+    for layer in images.iter().flat_map(|image| &image.layers) {
+        let copy = root.join(BLOBS).join(layer.digest());
+        fs::remove_file(&copy).with_context(|| format!("containerd has no {}", copy.display()))?;
+        fs::hard_link(layer.archive(), &copy)?;
+    }
+    Ok(())
 }
 
 /// Fills a cluster's containerd folder from the kept one.

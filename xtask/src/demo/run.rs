@@ -195,3 +195,18 @@ fn accuracy(line: &str) -> Option<String> {
     let number = line.split_once("accuracy ")?.1.split_whitespace().next()?;
     number.parse::<f64>().ok().map(|_| number.to_owned())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::accuracy;
+
+    #[test]
+    fn the_accuracy_is_the_number_after_the_word() {
+        assert_eq!(
+            accuracy("accuracy 0.9694 on all 360 test digits").as_deref(),
+            Some("0.9694")
+        );
+        assert_eq!(accuracy("accuracy is below 0.9"), None);
+        assert_eq!(accuracy("epoch 5: loss 0.3"), None);
+    }
+}
