@@ -10,6 +10,7 @@ use anyhow::{Context, Result, anyhow};
 use sha2::{Digest, Sha256};
 
 use crate::console::say;
+use crate::layout;
 
 /// Hashes the inputs of an artefact. Each input goes in with a label and its length, so no two lists of inputs look
 /// alike.
@@ -67,6 +68,15 @@ impl Cache {
             Some(root) => PathBuf::from(root),
             None => user_cache()?.join("kubeflow-trainer"),
         };
+        Self::at(root)
+    }
+
+    /// A cache for what changes with every edit of this repository: it goes with the other build output.
+    pub(crate) fn of_this_build() -> Result<Self> {
+        Self::at(layout::target().join("images"))
+    }
+
+    fn at(root: PathBuf) -> Result<Self> {
         fs::create_dir_all(root.join("tmp")).with_context(|| format!("cannot make {}", root.display()))?;
         fs::create_dir_all(root.join("locks"))?;
         Ok(Self {

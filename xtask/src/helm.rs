@@ -57,6 +57,14 @@ impl Helm {
         Ok(())
     }
 
+    /// Whether there is a release already.
+    pub(crate) fn installed(&self) -> Result<bool> {
+        let status = self
+            .task(["status", RELEASE, "--namespace", NAMESPACE])
+            .finish()?;
+        Ok(status.status.success())
+    }
+
     pub(crate) fn uninstall(&self) -> Result<()> {
         self.task([
             "uninstall",

@@ -18,7 +18,7 @@ mod suite;
 
 use std::process::ExitCode;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use clap::{Args, Parser, Subcommand};
 
 use cluster::{Cluster, Options};
@@ -84,6 +84,11 @@ enum ClusterCommand {
         #[arg(long = "image", value_enum, conflicts_with = "control_plane_only")]
         images: Vec<Extra>,
     },
+    /// Build the controller (with debug assertions) and bring its image into a cluster
+    Load {
+        #[command(flatten)]
+        name: Name,
+    },
     /// Take a cluster away, whole or not
     Down {
         #[command(flatten)]
@@ -129,6 +134,17 @@ fn run_cluster(command: ClusterCommand) -> Result<()> {
                 images,
             })?;
             console::print(&cluster.exports());
+        }
+        ClusterCommand::Load { name } => {
+            let Some(cluster) = Cluster::find(&name.name)? else {
+                bail!(
+                    "cluster {0} is not up: `cargo xtask cluster up --name {0}`",
+                    name.name
+                );
+            };
+            let image = image::controller::image(&image::controller::build_for_tests()?)?;
+            cluster.import(&image)?;
+            console::print(&image.reference);
         }
         ClusterCommand::Down { name } => {
             let there = cluster::down(&name.name)?;

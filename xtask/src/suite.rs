@@ -168,7 +168,7 @@ fn on_cluster(tools: &Tools, arguments: &Arguments) -> Result<()> {
         images: vec![Extra::Torch],
     })?;
     let tested = (|| {
-        let image = controller::image(&Cache::open()?, &program)?;
+        let image = controller::image(&program)?;
         cluster.import(&image)?;
         // One by one: each of these tests has the cluster for itself.
         cargo([

@@ -75,11 +75,8 @@ pub(crate) fn torch(cache: &Cache, rootfs: &Layer) -> Result<Layer> {
 }
 
 fn install(requirements: &Path, libraries: &Path, log: &Path) -> Result<()> {
-    if Task::new("python3")
-        .args(["-m", "pip", "--version"])
-        .finish()
-        .is_err()
-    {
+    let pip = Task::new("python3").args(["-m", "pip", "--version"]).finish();
+    if !pip.is_ok_and(|pip| pip.status.success()) {
         bail!("python3 with pip is needed for the PyTorch image: install python3-pip");
     }
     Task::new("python3")

@@ -75,7 +75,7 @@ fn on_new_cluster(keep: bool) -> Result<()> {
     });
     let cluster = cluster?;
     let demonstrated = (|| {
-        let image = controller::image(&Cache::open()?, &program??)?;
+        let image = controller::image(&program??)?;
         say!(
             "controller image {} ({} MB)",
             image.reference,
@@ -106,6 +106,7 @@ fn on_existing_cluster(kubeconfig: OsString, image: &str, keep: bool) -> Result<
     let (kubectl, helm) = programs()?;
     let kubectl = Kubectl::new(&kubectl, kubeconfig);
     let helm = Helm::new(&helm, &kubectl);
+    leave_alone_what_is_there(&kubectl, &helm)?;
     let demonstrated = demonstrate(&kubectl, &helm, &Reference::parse(image));
     if keep && demonstrated.is_ok() {
         say!("left there: namespaces {NAMESPACE} and {}", helm::NAMESPACE);
@@ -118,6 +119,26 @@ fn on_existing_cluster(kubeconfig: OsString, image: &str, keep: bool) -> Result<
     demonstrated?;
     removed.context("cleaning up")?;
     say!("the demo's objects are gone; the CustomResourceDefinitions stay");
+    Ok(())
+}
+
+/// The demo removes what it has made, so none of it may be there before.
+fn leave_alone_what_is_there(kubectl: &Kubectl, helm: &Helm) -> Result<()> {
+    kubectl
+        .text(&["version"])
+        .context("cannot reach the cluster that KUBECONFIG names")?;
+    if helm.installed()? {
+        bail!(
+            "the cluster has the release {} in {} already",
+            helm::RELEASE,
+            helm::NAMESPACE
+        );
+    }
+    if kubectl.succeeds(&["get", "namespace", NAMESPACE])? {
+        bail!(
+            "the cluster has a namespace {NAMESPACE} already, which may be of an earlier demo: delete it first"
+        );
+    }
     Ok(())
 }
 

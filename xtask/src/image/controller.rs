@@ -48,7 +48,8 @@ pub(crate) fn build_for_tests() -> Result<PathBuf> {
 }
 
 /// Packs the program into an image whose tag is a hash of its content.
-pub(crate) fn image(cache: &Cache, program: &Path) -> Result<Image> {
+pub(crate) fn image(program: &Path) -> Result<Image> {
+    let cache = Cache::of_this_build()?;
     let libraries = shared_libraries(program)?;
     let mut key = Key::new("controller base 1");
     for library in &libraries {
