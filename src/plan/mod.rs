@@ -91,6 +91,9 @@ fn build(inputs: &Inputs<'_>, traced: bool) -> Result<Plan, Problems> {
     draft.stage(&Stage::Counts, counts::write);
     draft.stage(&Stage::Resources, resources::merge);
     draft.stage(&Stage::Initializer, sections::initializer);
+    if framework.follows_trainer_env() {
+        draft.stage(&Stage::Trainer, sections::trainer_env);
+    }
     draft.stage(
         &Stage::Framework {
             name: framework.name(),

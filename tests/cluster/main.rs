@@ -10,6 +10,7 @@
     reason = "a test fails by panicking, and shows a log when it does"
 )]
 
+mod api_server;
 mod faults;
 mod life;
 mod refusals;

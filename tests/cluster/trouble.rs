@@ -9,6 +9,7 @@ use kube::ResourceExt;
 use kube::api::ListParams;
 use serde_json::json;
 
+use crate::api_server::ApiServer;
 use crate::faults::{Fault, Faults};
 use crate::support::{
     Cluster, Controller, audit_position, kubectl, repository, requests_since, until, writes_since,
@@ -217,5 +218,36 @@ async fn without_jobset_it_says_so_and_starts_when_jobset_is_installed() {
         })
         .await;
     assert!(repository("crds").exists());
+    cluster.leave().await;
+}
+
+#[tokio::test]
+async fn it_outlives_a_restart_of_the_api_server() {
+    let cluster = Cluster::take().await;
+    let controller = Controller::start();
+    cluster.create_runtime("plain", "true").await;
+    cluster
+        .create_job("before", "plain", json!({"suspend": true}))
+        .await;
+    cluster.jobset_when("before", "is there", |_| true).await;
+
+    let server = ApiServer::find();
+    server.stop();
+    // Long enough for the watches to fail more than once.
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    server.start();
+    until("the API server is back", async || {
+        cluster.jobs().list(&ListParams::default()).await.ok()
+    })
+    .await;
+
+    cluster
+        .create_job("after", "plain", json!({"suspend": true}))
+        .await;
+    cluster.jobset_when("after", "is there", |_| true).await;
+    cluster
+        .job_when("after", "is reported", |j| j.has("Suspended"))
+        .await;
+    assert!(!controller.log().contains("panicked"));
     cluster.leave().await;
 }

@@ -31,6 +31,11 @@ pub(super) trait Framework: Sync {
         false
     }
 
+    /// Whether its variables stand behind those of `spec.trainer.env`; the order matters to `$(NAME)` in values.
+    fn follows_trainer_env(&self) -> bool {
+        false
+    }
+
     /// Finds what is wrong with the job for this framework alone.
     fn check(&self, _draft: &Draft<'_>, _problems: &mut Problems) {}
 

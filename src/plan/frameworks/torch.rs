@@ -12,7 +12,7 @@ use crate::plan::accelerators::{self, Devices};
 use crate::plan::draft::{Draft, PodSet};
 use crate::plan::problem::{Problem, Problems, Reason};
 use crate::plan::resolve::RUNTIME_REF;
-use crate::plan::{sections, suggest};
+use crate::plan::suggest;
 
 /// PyTorch with torchrun.
 pub(super) struct Torch;
@@ -41,6 +41,10 @@ impl Framework for Torch {
     }
 
     fn takes_processes(&self) -> bool {
+        true
+    }
+
+    fn follows_trainer_env(&self) -> bool {
         true
     }
 
@@ -86,8 +90,6 @@ impl Framework for Torch {
     }
 
     fn inject(&self, draft: &mut Draft<'_>) {
-        // torchrun's variables come after the job's own.
-        sections::trainer_env(draft);
         let Some(trainer) = draft.trainer().cloned() else {
             return;
         };
