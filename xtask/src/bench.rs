@@ -18,7 +18,7 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let kubectl = Toolchain::find()?.build(&Cache::open()?, go::KUBECTL)?;
     let bench = |arguments: &[&str]| {
-        Task::new(env!("CARGO"))
+        Task::cargo()
             .args(["bench", "--package", "trainer", "--bench", "load"])
             .args(arguments)
             .current_dir(layout::repository())

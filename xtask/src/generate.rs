@@ -4,11 +4,11 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use anyhow::{Context, Result, bail, ensure};
 
 use crate::core_types;
+use crate::process::Task;
 
 const CRDS: &str = "crds";
 const RUNTIMES: &str = "runtimes";
@@ -68,7 +68,7 @@ fn files(root: &Path) -> Result<Vec<File>> {
 
 /// Asks the program for its CRDs, without its client; one YAML document each.
 fn crds(root: &Path) -> Result<Vec<(String, Vec<u8>)>> {
-    let output = Command::new(env!("CARGO"))
+    let text = Task::cargo()
         .args([
             "run",
             "--quiet",
@@ -79,11 +79,7 @@ fn crds(root: &Path) -> Result<Vec<(String, Vec<u8>)>> {
             "crds",
         ])
         .current_dir(root)
-        .stderr(std::process::Stdio::inherit())
-        .output()
-        .context("running `trainer crds`")?;
-    ensure!(output.status.success(), "`trainer crds` failed");
-    let text = String::from_utf8(output.stdout).context("`trainer crds` printed no UTF-8")?;
+        .text()?;
     text.split("---\n")
         .filter(|document| !document.trim().is_empty())
         .map(crd)

@@ -47,6 +47,21 @@ impl Task {
         Self { command, input: None }
     }
 
+    /// Cargo, as if it was called from a shell. What cargo tells the programs that it runs, this one among them, would
+    /// make build scripts run anew that ask for it (ring's does), and everything above them.
+    pub(crate) fn cargo() -> Self {
+        let mut task = Self::new(env!("CARGO"));
+        for (name, _) in std::env::vars_os() {
+            let told = ["CARGO_PKG_", "CARGO_MANIFEST_"]
+                .iter()
+                .any(|prefix| name.to_str().is_some_and(|name| name.starts_with(prefix)));
+            if told {
+                task.command.env_remove(name);
+            }
+        }
+        task
+    }
+
     /// A program that outlives this task: in a session of its own, without a terminal, and with nothing of this task's
     /// environment but `PATH`. Its process id is that of the child (`setsid` turns into the program).
     pub(crate) fn lasting(program: impl AsRef<OsStr>) -> Self {

@@ -201,7 +201,5 @@ fn on_cluster(tools: &Tools, arguments: &Arguments) -> Result<()> {
 }
 
 fn cargo<const N: usize>(arguments: [&str; N]) -> Task {
-    Task::new(env!("CARGO"))
-        .args(arguments)
-        .current_dir(layout::repository())
+    Task::cargo().args(arguments).current_dir(layout::repository())
 }

@@ -22,7 +22,7 @@ pub(crate) const REPOSITORY: &str = "kubeflow/trainer/trainer-controller-manager
 /// Builds the program as it is released and returns its path.
 pub(crate) fn build_release() -> Result<PathBuf> {
     say!("building the controller ...");
-    Task::new(env!("CARGO"))
+    Task::cargo()
         .args([
             "build",
             "--quiet",
@@ -40,7 +40,7 @@ pub(crate) fn build_release() -> Result<PathBuf> {
 /// The program as the tests build it. `cargo build` would choose other features for what only tests depend on, and so
 /// compile most of the libraries a second time.
 pub(crate) fn build_for_tests() -> Result<PathBuf> {
-    Task::new(env!("CARGO"))
+    Task::cargo()
         .args(["test", "--workspace", "--test", "cluster", "--no-run"])
         .current_dir(layout::repository())
         .shown()?;
