@@ -65,17 +65,23 @@ impl Helm {
         Ok(status.status.success())
     }
 
+    /// Removes the release with what its hooks have installed.
     pub(crate) fn uninstall(&self) -> Result<()> {
-        self.task([
-            "uninstall",
-            RELEASE,
-            "--namespace",
-            NAMESPACE,
-            "--wait",
-            "--timeout",
-            "2m",
-        ])
-        .text()?;
+        self.uninstall_with(&["--timeout", "2m"])
+    }
+
+    /// Removes a release whose controller image may not work. The hook that removes the runtimes runs that image, so this
+    /// does without.
+    pub(crate) fn uninstall_broken(&self) -> Result<()> {
+        self.uninstall_with(&["--no-hooks"])?;
+        let ours = "--selector=trainer.kubeflow.org/managed-by=runtimes-installer";
+        self.kubectl.text(&["delete", "clustertrainingruntimes", ours])?;
+        Ok(())
+    }
+
+    fn uninstall_with(&self, more: &[&str]) -> Result<()> {
+        let task = self.task(["uninstall", RELEASE, "--namespace", NAMESPACE, "--wait"]);
+        task.args(more).text()?;
         Ok(())
     }
 

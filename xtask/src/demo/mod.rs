@@ -112,14 +112,22 @@ fn on_existing_cluster(kubeconfig: OsString, image: &str, keep: bool) -> Result<
         say!("left there: namespaces {NAMESPACE} and {}", helm::NAMESPACE);
         return Ok(());
     }
-    let removed = interrupt::shielded(|| {
-        let namespace = kubectl.text(&["delete", "namespace", NAMESPACE, "--ignore-not-found"]);
-        helm.uninstall().and(namespace)
-    });
-    demonstrated?;
-    removed.context("cleaning up")?;
-    say!("the demo's objects are gone; the CustomResourceDefinitions stay");
-    Ok(())
+    let removed = interrupt::shielded(|| remove(&kubectl, &helm, demonstrated.is_ok()));
+    match removed.context("cleaning up") {
+        Ok(()) => say!("the demo's objects are gone; the CustomResourceDefinitions stay"),
+        Err(left) if demonstrated.is_ok() => return Err(left),
+        Err(left) => say!("{left:#}"),
+    }
+    demonstrated
+}
+
+fn remove(kubectl: &Kubectl, helm: &Helm, works: bool) -> Result<()> {
+    kubectl.text(&["delete", "namespace", NAMESPACE, "--ignore-not-found"])?;
+    match helm.installed()? {
+        true if works => helm.uninstall(),
+        true => helm.uninstall_broken(),
+        false => Ok(()),
+    }
 }
 
 /// The demo removes what it has made, so none of it may be there before.
