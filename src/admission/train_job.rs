@@ -54,7 +54,7 @@ fn update(request: &TrainJobRequest<'_>, old: &TrainJob) -> Verdict {
             .observed
             .snapshot
             .clone()
-            .filter(|snapshot| plan::owns(request.job, &snapshot.metadata)),
+            .filter(|snapshot| request.job.controls(&snapshot.metadata)),
     };
     let (found, warnings) = planned(request, &observed);
     let mut problems = Problems::default();

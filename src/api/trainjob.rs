@@ -523,6 +523,22 @@ impl TrainJob {
         self.has(names::condition::COMPLETE) || self.has(names::condition::FAILED)
     }
 
+    /// Tells whether this very job controls an object; an older job of the same name does not.
+    pub fn controls(&self, object: &ObjectMeta) -> bool {
+        let owners = object.owner_references.as_deref().unwrap_or_default();
+        let controller = owners.iter().find(|owner| owner.controller == Some(true));
+        controller.is_some_and(|owner| owner.uid == self.metadata.uid.as_deref().unwrap_or_default())
+    }
+
+    /// Gives the environment that `spec.trainer` sets, none where the list is absent.
+    pub fn trainer_env(&self) -> &[Raw<EnvVar>] {
+        self.spec
+            .trainer
+            .as_ref()
+            .and_then(|trainer| trainer.env.as_deref())
+            .unwrap_or_default()
+    }
+
     /// Gives the runtime patches, none where the list is absent.
     pub fn runtime_patches(&self) -> &[RuntimePatch] {
         self.spec.runtime_patches.as_deref().unwrap_or_default()

@@ -16,7 +16,7 @@ use super::error::{Doing, Error, kind_missing, not_found};
 use super::watch::{State, Watched};
 use crate::api::{ClusterTrainingRuntime, JobSet, TrainJob, TrainingRuntime, names};
 use crate::plan::{Runtime, RuntimeKind};
-use crate::status::{Due, due, own_jobset, owned_by};
+use crate::status::{Due, due, own_jobset};
 
 /// What there is of a job.
 pub(super) struct Fetched<'a> {
@@ -130,7 +130,7 @@ fn own(job: &TrainJob, jobset: Option<Arc<Guarded<JobSet>>>) -> Result<Option<Ar
     let Some(guarded) = jobset else { return Ok(None) };
     let own = match &guarded.0 {
         Ok(jobset) => own_jobset(job, jobset).is_some(),
-        Err(broken) if owned_by(&broken.metadata, job) => {
+        Err(broken) if job.controls(&broken.metadata) => {
             return Err(Error::UnreadableOther {
                 what: format!("JobSet {}", guarded.name_any()),
                 why: broken.error.clone(),

@@ -6,7 +6,6 @@ use serde_json::Value;
 
 use super::draft::{Draft, PodSet, Role};
 use super::frameworks::Framework;
-use super::owner;
 use super::problem::{Problem, Problems, Reason};
 use super::resolve::RUNTIME_REF;
 use super::runtime_rules;
@@ -127,13 +126,7 @@ fn initializer_lacks(draft: &Draft<'_>, name: &str, source: &InitializerSource) 
 }
 
 fn reserved_env(draft: &Draft<'_>, framework: &dyn Framework, problems: &mut Problems) {
-    let env = draft
-        .job
-        .spec
-        .trainer
-        .as_ref()
-        .and_then(|t| t.env.as_deref())
-        .unwrap_or_default();
+    let env = draft.job.trainer_env();
     let set: BTreeSet<&str> = env
         .iter()
         .filter_map(|entry| k8s_json::name(entry.value()))
@@ -173,7 +166,7 @@ fn trainer_exists(draft: &Draft<'_>, framework: &dyn Framework, problems: &mut P
 /// A JobSet of the job's name that belongs to something else is left alone.
 pub(super) fn jobset_is_ours(job: &TrainJob, jobset: &JobSet, problems: &mut Problems) {
     // A job without a UID is only in a file; whose JobSet stands beside it there cannot be told.
-    if job.metadata.uid.is_some() && !owner::owns(job, &jobset.metadata) {
+    if job.metadata.uid.is_some() && !job.controls(&jobset.metadata) {
         let message = "a JobSet of this name exists and belongs to another object; waiting until it is gone, \
                        or use another name";
         problems.push(Problem::new(Reason::Foreign, "metadata.name", message));

@@ -30,7 +30,6 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use serde_json::Value;
 
 pub use inputs::{Inputs, Observed, Runtime, RuntimeKind};
-pub use owner::owns;
 pub use problem::{Problem, Problems, Reason};
 pub use trace::{Entry, Stage, Trace};
 

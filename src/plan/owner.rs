@@ -1,6 +1,6 @@
 //! Who owns what is made for a job.
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 
 use crate::api::{TrainJob, names};
 
@@ -14,11 +14,4 @@ pub(super) fn reference(job: &TrainJob) -> OwnerReference {
         controller: Some(true),
         block_owner_deletion: Some(true),
     }
-}
-
-/// Tells whether `job` is the controlling owner of an object; an older job of the same name is not.
-pub fn owns(job: &TrainJob, object: &ObjectMeta) -> bool {
-    let owners = object.owner_references.as_deref().unwrap_or_default();
-    let controller = owners.iter().find(|o| o.controller == Some(true));
-    controller.is_some_and(|o| o.uid == job.metadata.uid.as_deref().unwrap_or_default())
 }

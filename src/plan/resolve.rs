@@ -107,7 +107,7 @@ fn thaw(job: &TrainJob, kind: RuntimeKind, snapshot: &ConfigMap) -> Result<Runti
         let message = format!("ConfigMap {name:?} {what}; delete it to take the snapshot again");
         Problem::new(Reason::Snapshot, RUNTIME_REF, message)
     };
-    if !owner::owns(job, &snapshot.metadata) {
+    if !job.controls(&snapshot.metadata) {
         let message = format!(
             "ConfigMap {name:?} belongs to another object; waiting until it is gone, or delete it if nobody needs it"
         );

@@ -10,10 +10,10 @@ use crate::k8s::json::list_mut;
 use crate::k8s::upsert;
 
 /// Puts environment entries into a container, each in the place of the one with its name, else at the end.
-pub(super) fn upsert_env<T>(container: &mut Map<String, Value>, env: &[Raw<T>]) {
+pub(super) fn upsert_env<'e>(container: &mut Map<String, Value>, env: impl IntoIterator<Item = &'e Value>) {
     let list = list_mut(container, "env");
     for entry in env {
-        upsert::by_key(list, "name", entry.value().clone());
+        upsert::by_key(list, "name", entry.clone());
     }
 }
 
@@ -44,7 +44,7 @@ fn fetch_from(container: &mut Map<String, Value>, source: &InitializerSource) {
         upsert::by_key(list_mut(container, "env"), "name", entry);
     }
     if let Some(env) = source.env.as_deref().filter(|env| !env.is_empty()) {
-        upsert_env(container, env);
+        upsert_env(container, env.iter().map(Raw::value));
     }
     if let Some(secret) = &source.secret_ref {
         list_mut(container, "envFrom").push(json!({"secretRef": secret}));
@@ -84,19 +84,13 @@ fn set_or_clear(container: &mut Map<String, Value>, key: &str, list: Option<&[St
 
 /// Applies `spec.trainer.env` to the training containers.
 pub(super) fn trainer_env(draft: &mut Draft<'_>) {
-    let env = draft
-        .job
-        .spec
-        .trainer
-        .as_ref()
-        .and_then(|t| t.env.as_deref())
-        .unwrap_or_default();
+    let env = draft.job.trainer_env();
     if env.is_empty() {
         return;
     }
     for index in draft.indexes(Role::Trainer) {
         if let Some(container) = draft.container_mut(index, names::NODE) {
-            upsert_env(container, env);
+            upsert_env(container, env.iter().map(Raw::value));
         }
     }
 }

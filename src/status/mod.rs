@@ -14,28 +14,9 @@ mod fixtures;
 pub use due::{Due, due};
 pub use observe::{Build, Outcome, Seen, observe};
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
-
 use crate::api::{JobSet, TrainJob};
-
-/// Finds the owner that controls an object.
-pub fn controller_of(metadata: &ObjectMeta) -> Option<&OwnerReference> {
-    metadata
-        .owner_references
-        .as_ref()?
-        .iter()
-        .find(|owner| owner.controller == Some(true))
-}
-
-/// Tells whether an object belongs to this very job, and not to an earlier one of the same name.
-pub fn owned_by(metadata: &ObjectMeta, job: &TrainJob) -> bool {
-    match (controller_of(metadata), &job.metadata.uid) {
-        (Some(owner), Some(uid)) => owner.uid == *uid,
-        _ => false,
-    }
-}
 
 /// Gives the JobSet only if it belongs to this very job.
 pub fn own_jobset<'a>(job: &TrainJob, jobset: &'a JobSet) -> Option<&'a JobSet> {
-    owned_by(&jobset.metadata, job).then_some(jobset)
+    job.controls(&jobset.metadata).then_some(jobset)
 }

@@ -12,7 +12,7 @@ use crate::plan::accelerators::{self, Devices};
 use crate::plan::draft::{Draft, PodSet};
 use crate::plan::problem::{Problem, Problems, Reason};
 use crate::plan::resolve::RUNTIME_REF;
-use crate::plan::suggest;
+use crate::plan::{sections, suggest};
 
 /// PyTorch with torchrun.
 pub(super) struct Torch;
@@ -102,7 +102,7 @@ impl Framework for Torch {
         let env = environment(draft, &trainer, &processes);
         explain(draft, &processes);
         if let Some(container) = draft.container_mut(trainer.index, names::NODE) {
-            put_env(container, &env);
+            sections::upsert_env(container, &env);
             let port = json!({"containerPort": names::TRAINER_PORT});
             upsert::port(list_mut(container, "ports"), port);
         }
@@ -114,16 +114,9 @@ impl Framework for Torch {
             .collect();
         for (index, container) in targets {
             if let Some(container) = draft.any_container_mut(index, &container) {
-                put_env(container, &env);
+                sections::upsert_env(container, &env);
             }
         }
-    }
-}
-
-fn put_env(container: &mut serde_json::Map<String, Value>, env: &[Value]) {
-    let list = list_mut(container, "env");
-    for entry in env {
-        upsert::by_key(list, "name", entry.clone());
     }
 }
 
