@@ -11,7 +11,7 @@ use std::hint::black_box;
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 use serde_json::json;
 use trainer::api::{ClusterTrainingRuntime, TrainJob};
-use trainer::plan::{self, Inputs, Observed, Runtime};
+use trainer::plan::{self, Config, Inputs, Observed, Runtime};
 
 fn runtime() -> Runtime {
     let runtime: ClusterTrainingRuntime = serde_json::from_value(json!({
@@ -64,13 +64,14 @@ fn job(nodes: u32) -> TrainJob {
 }
 
 fn benches(c: &mut Criterion) {
-    let (runtime, observed) = (runtime(), Observed::default());
+    let (runtime, config, observed) = (runtime(), Config::default(), Observed::default());
     let mut group = c.benchmark_group("plan");
     for nodes in [1, 10, 100, 1_000] {
         let job = job(nodes);
         let inputs = Inputs {
             job: &job,
             runtime: Some(&runtime),
+            config: &config,
             observed: &observed,
         };
         assert!(
@@ -85,6 +86,7 @@ fn benches(c: &mut Criterion) {
     let inputs = Inputs {
         job: &job,
         runtime: Some(&runtime),
+        config: &config,
         observed: &observed,
     };
     group.bench_function("explain", |b| {

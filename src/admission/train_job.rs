@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::{Verdict, patches};
 use crate::api::TrainJob;
-use crate::plan::{self, Inputs, Observed, Problems, Reason, Runtime};
+use crate::plan::{self, Config, Inputs, Observed, Problems, Reason, Runtime};
 
 /// What is done to a `TrainJob`.
 #[derive(Clone, Copy, Debug)]
@@ -24,6 +24,8 @@ pub struct TrainJobRequest<'a> {
     pub job: &'a TrainJob,
     /// The runtime that it names, read live; `None` when it does not exist.
     pub runtime: Option<&'a Runtime>,
+    /// Settings of the program.
+    pub config: &'a Config,
     /// Facts of the cluster. The JobSet and the snapshot matter to changes only.
     pub observed: &'a Observed,
 }
@@ -76,6 +78,7 @@ fn planned(request: &TrainJobRequest<'_>, observed: &Observed) -> (Problems, Vec
     let inputs = Inputs {
         job: request.job,
         runtime: request.runtime,
+        config: request.config,
         observed,
     };
     match plan::plan(&inputs) {
@@ -153,6 +156,7 @@ mod tests {
             operation: old.as_ref().map_or(Operation::Create, Operation::Update),
             job: &job(new),
             runtime: (!world.without_runtime).then_some(&runtime),
+            config: &Config::default(),
             observed: &observed,
         });
         verdict.problems.iter().map(|p| p.field.to_string()).collect()

@@ -101,6 +101,50 @@ pub const PET_MASTER_ADDR: &str = "PET_MASTER_ADDR";
 /// Torch: port of node 0.
 pub const PET_MASTER_PORT: &str = "PET_MASTER_PORT";
 
+/// Torch: how the nodes of an elastic run find each other.
+pub const PET_RDZV_BACKEND: &str = "PET_RDZV_BACKEND";
+/// Torch: where they do.
+pub const PET_RDZV_ENDPOINT: &str = "PET_RDZV_ENDPOINT";
+/// Torch: what they call their run.
+pub const PET_RDZV_ID: &str = "PET_RDZV_ID";
+/// Torch: settings of the rendezvous.
+pub const PET_RDZV_CONF: &str = "PET_RDZV_CONF";
+/// Torch: how often failed processes are started anew.
+pub const PET_MAX_RESTARTS: &str = "PET_MAX_RESTARTS";
+
+/// JAX: number of processes.
+pub const JAX_NUM_PROCESSES: &str = "JAX_NUM_PROCESSES";
+/// JAX: index of this process.
+pub const JAX_PROCESS_ID: &str = "JAX_PROCESS_ID";
+/// JAX: host and port of process 0.
+pub const JAX_COORDINATOR_ADDRESS: &str = "JAX_COORDINATOR_ADDRESS";
+
+/// XGBoost: host of the tracker.
+pub const DMLC_TRACKER_URI: &str = "DMLC_TRACKER_URI";
+/// XGBoost: port of the tracker.
+pub const DMLC_TRACKER_PORT: &str = "DMLC_TRACKER_PORT";
+/// XGBoost: index of this pod.
+pub const DMLC_TASK_ID: &str = "DMLC_TASK_ID";
+/// XGBoost: number of workers.
+pub const DMLC_NUM_WORKER: &str = "DMLC_NUM_WORKER";
+
+/// Values of `mpiImplementation`; the first is the default.
+pub const MPI_IMPLEMENTATIONS: [&str; 3] = ["OpenMPI", "Intel", "MPICH"];
+/// Suffix of the Secret with the SSH keys of an MPI job.
+pub const MPI_SSH_SECRET_SUFFIX: &str = "-mpi-ssh-auth";
+/// Volume of the SSH keys.
+pub const MPI_SSH_VOLUME: &str = "mpi-ssh-auth";
+/// Where the SSH keys are mounted when the runtime does not say.
+pub const MPI_SSH_PATH: &str = "/root/.ssh";
+/// Suffix of the ConfigMap with the hostfile of an MPI job.
+pub const MPI_HOSTFILE_SUFFIX: &str = "-mpi-hostfile";
+/// Volume of the hostfile.
+pub const MPI_HOSTFILE_VOLUME: &str = "mpi-hostfile";
+/// Key, and name of the file.
+pub const MPI_HOSTFILE: &str = "hostfile";
+/// Folder of the hostfile in the launcher.
+pub const MPI_CONFIG_PATH: &str = "/etc/mpi";
+
 /// Condition types, reasons and messages of a TrainJob; no others are ever written on a job that has a JobSet.
 pub mod condition {
     /// Type: the job holds no pods on purpose.

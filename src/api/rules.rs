@@ -63,17 +63,26 @@ pub(super) fn last_updated() -> Value {
 /// The rule of an ML policy.
 pub(super) fn one_framework() -> Value {
     rule(
-        "[has(self.torch), has(self.mpi), has(self.jax), has(self.xgboost), has(self.flux)]\
+        "[has(self.torch), has(self.mpi), has(self.jax), has(self.xgboost), has(self.flux), \
+         has(self.tensorflow), has(self.paddle), has(self.custom)]\
          .filter(is_set, is_set).size() <= 1",
-        "at most one of torch, mpi, jax, xgboost and flux may be set",
+        "at most one of torch, mpi, jax, xgboost, flux, tensorflow, paddle and custom may be set",
     )
 }
 
 /// The rule of a gang policy.
 pub(super) fn one_gang_scheduler() -> Value {
     rule(
-        "!(has(self.coscheduling) && has(self.volcano))",
-        "at most one of coscheduling and volcano may be set: a pod has one scheduler",
+        "[has(self.coscheduling), has(self.volcano), has(self.workload)].filter(is_set, is_set).size() <= 1",
+        "at most one of coscheduling, volcano and workload may be set: a pod has one scheduler",
+    )
+}
+
+/// The rule of the bounds of an elastic run.
+pub(super) fn min_to_max_nodes() -> Value {
+    rule(
+        "!has(self.minNodes) || !has(self.maxNodes) || self.minNodes <= self.maxNodes",
+        "minNodes must not be greater than maxNodes",
     )
 }
 

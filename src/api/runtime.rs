@@ -1,5 +1,8 @@
 //! `TrainingRuntime` and `ClusterTrainingRuntime`: the templates that platform admins keep.
 
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::core::v1::EnvVar;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use k8s_openapi::{ClusterResourceScope, NamespaceResourceScope};
 use schemars::JsonSchema;
@@ -91,6 +94,15 @@ pub struct MlPolicy {
     /// Flux: a Flux instance over the nodes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub flux: Option<FluxPolicy>,
+    /// TensorFlow: `TF_CONFIG` for each pod.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tensorflow: Option<TensorflowPolicy>,
+    /// PaddlePaddle: the environment of its launcher, or of its parameter servers and workers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub paddle: Option<PaddlePolicy>,
+    /// Any other framework: what its processes need, written by the author of the runtime.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub custom: Option<CustomPolicy>,
 }
 
 /// PyTorch: the environment of torchrun.
@@ -100,6 +112,32 @@ pub struct TorchPolicy {
     /// Further containers that get the environment of torchrun.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub env_injection: Option<EnvInjection>,
+    /// Lets the run survive the loss of nodes; absent, all nodes must be there all the time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub elastic: Option<TorchElastic>,
+}
+
+/// Elastic torch: nodes that meet through torchrun's own rendezvous, and may come and go.
+#[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(extend("x-kubernetes-validations" = rules::min_to_max_nodes()))]
+pub struct TorchElastic {
+    /// Fewest nodes that go on training.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1), extend("default" = 1))]
+    pub min_nodes: Option<i32>,
+    /// Most nodes that a TrainJob may ask for; absent, any number.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    pub max_nodes: Option<i32>,
+    /// How often torchrun starts the processes anew after one of them failed, before it gives up; nodes that come or
+    /// go do not count.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0), extend("default" = 3))]
+    pub max_restarts: Option<i32>,
+    /// Settings of the rendezvous, such as `join_timeout` or `last_call_timeout`, in seconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rdzv_conf: Option<BTreeMap<String, String>>,
 }
 
 /// Further containers that get the environment of the framework.
@@ -141,7 +179,7 @@ pub struct MpiPolicy {
     pub num_proc_per_node: Option<i32>,
     /// Which MPI the image has.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("default" = "OpenMPI", "enum" = ["OpenMPI", ""]))]
+    #[schemars(extend("default" = "OpenMPI", "enum" = ["OpenMPI", "Intel", "MPICH", ""]))]
     pub mpi_implementation: Option<String>,
     /// Folder of the SSH keys in the containers.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -171,6 +209,150 @@ pub struct FluxPolicy {
     pub num_proc_per_node: Option<i32>,
 }
 
+/// TensorFlow: `TF_CONFIG` for each pod.
+///
+/// The role of a replicated job is its name where that is `chief`, `master`, `worker`, `ps` or `evaluator`; the
+/// replicated job that trains is a `worker` otherwise.
+#[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct TensorflowPolicy {
+    /// Roles of replicated jobs whose names do not tell.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(
+        length(max = 16),
+        extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["replicatedJob"])
+    )]
+    pub roles: Option<Vec<TensorflowRole>>,
+    /// Port at which the servers of all roles listen.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 65535), extend("default" = 2222))]
+    pub port: Option<i32>,
+    /// When the run counts as succeeded: `Chief`, when the chief ends well, or worker 0 where there is no chief; or
+    /// `AllWorkers`, when chief and workers all do. A success policy of the runtime's template goes before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("default" = "Chief", "enum" = ["Chief", "AllWorkers"]))]
+    pub success_policy: Option<String>,
+    /// Tells a worker only of itself and the parameter servers, so that the number of workers may change.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("default" = false))]
+    pub enable_dynamic_worker: Option<bool>,
+}
+
+/// The role of one replicated job in TensorFlow's cluster.
+#[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct TensorflowRole {
+    /// Name of the replicated job.
+    #[schemars(length(min = 1, max = 253))]
+    pub replicated_job: String,
+    /// Its role.
+    #[schemars(extend("enum" = ["chief", "master", "worker", "ps", "evaluator"]))]
+    pub role: String,
+}
+
+/// PaddlePaddle. Without a replicated job in the role `server` the nodes train collectively; with one, they are
+/// trainers and parameter servers.
+///
+/// The role of a replicated job is its name where that is `server`, `ps`, `trainer` or `worker`; the replicated job
+/// that trains is a `trainer` otherwise.
+#[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PaddlePolicy {
+    /// Roles of replicated jobs whose names do not tell.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(
+        length(max = 16),
+        extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["replicatedJob"])
+    )]
+    pub roles: Option<Vec<PaddleRole>>,
+    /// Port at which the nodes meet, and the parameter servers listen.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 65535), extend("default" = 37777))]
+    pub port: Option<i32>,
+}
+
+/// The role of one replicated job in PaddlePaddle's parameter-server mode.
+#[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PaddleRole {
+    /// Name of the replicated job.
+    #[schemars(length(min = 1, max = 253))]
+    pub replicated_job: String,
+    /// Its role.
+    #[schemars(extend("enum" = ["trainer", "server"]))]
+    pub role: String,
+}
+
+/// Any other framework, in terms of the variables that the nodes get:
+/// `TRAINER_NUM_NODES`, `TRAINER_NODE_RANK`, `TRAINER_NUM_PROC_PER_NODE`, `TRAINER_WORLD_SIZE`, `TRAINER_MASTER_ADDR`,
+/// `TRAINER_MASTER_PORT` and `TRAINER_HOSTS`. Entries of `env`, and commands and arguments, refer to them as
+/// `$(TRAINER_NODE_RANK)`.
+#[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct CustomPolicy {
+    /// Port at which the nodes meet; it is opened in the pods that train.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 65535), extend("default" = 29500))]
+    pub port: Option<i32>,
+    /// Number of processes on each node where a TrainJob names none; absent, one for each accelerator asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    pub num_proc_per_node: Option<i32>,
+    /// Environment of all nodes, behind the variables above.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
+    pub env: Option<Vec<Raw<EnvVar>>>,
+    /// A file that lists the nodes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub host_list: Option<HostList>,
+    /// What single replicated jobs get on top. A replicated job that is named here is a node even when it does not
+    /// train.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(
+        length(max = 16),
+        extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["replicatedJob"])
+    )]
+    pub roles: Option<Vec<CustomRole>>,
+}
+
+/// A file that lists the nodes, mounted into all of them.
+#[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct HostList {
+    /// Absolute path of the file; its folder becomes a mount of its own.
+    #[schemars(length(min = 2, max = 4096), extend("pattern" = "^/.*[^/]$"))]
+    pub path: String,
+    /// Form of a line, in terms of `$(HOST)`, `$(PORT)`, `$(RANK)` and `$(NUM_PROC_PER_NODE)`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 1024), extend("default" = "$(HOST)"))]
+    pub line: Option<String>,
+    /// Replicated jobs that are listed, in this order; absent, all that train.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 16), extend("x-kubernetes-list-type" = "set"))]
+    pub replicated_jobs: Option<Vec<String>>,
+}
+
+/// What one replicated job gets on top of what all get.
+#[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct CustomRole {
+    /// Name of the replicated job.
+    #[schemars(length(min = 1, max = 253))]
+    pub replicated_job: String,
+    /// Its container; absent, `node`, or the only one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 63))]
+    pub container: Option<String>,
+    /// Environment, behind that of all nodes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
+    pub env: Option<Vec<Raw<EnvVar>>>,
+    /// Ports that its container opens.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 16), inner(range(min = 1, max = 65535)), extend("x-kubernetes-list-type" = "set"))]
+    pub ports: Option<Vec<i32>>,
+}
+
 /// Which gang scheduler places the pods. At most one may be set.
 #[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -182,6 +364,28 @@ pub struct PodGroupPolicy {
     /// Volcano.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub volcano: Option<VolcanoPolicy>,
+    /// Kubernetes' own gang scheduling: a Workload and a PodGroup of `scheduling.k8s.io`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub workload: Option<WorkloadPolicy>,
+}
+
+/// Kubernetes' own gang scheduling.
+#[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct WorkloadPolicy {
+    /// Label of nodes, such as `topology.kubernetes.io/rack`, whose value must be one and the same for all nodes
+    /// that the gang is placed on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 317))]
+    pub topology_key: Option<String>,
+    /// PriorityClass of the gang; absent, that of its pods.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 253))]
+    pub priority_class_name: Option<String>,
+    /// Whether pods of the gang may be preempted one by one (`Single`) or only all together (`All`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("default" = "All", "enum" = ["Single", "All"]))]
+    pub disruption_mode: Option<String>,
 }
 
 /// The coscheduling plugin of scheduler-plugins.

@@ -530,6 +530,31 @@ impl TrainJob {
         controller.is_some_and(|owner| owner.uid == self.metadata.uid.as_deref().unwrap_or_default())
     }
 
+    /// Gives the name, empty where there is none.
+    pub fn name(&self) -> &str {
+        self.metadata.name.as_deref().unwrap_or_default()
+    }
+
+    /// Gives `spec.trainer.numNodes`.
+    pub fn num_nodes(&self) -> Option<i64> {
+        self.spec.trainer.as_ref()?.num_nodes.map(i64::from)
+    }
+
+    /// Gives `spec.trainer.numProcPerNode`.
+    pub fn num_proc_per_node(&self) -> Option<i64> {
+        self.spec.trainer.as_ref()?.num_proc_per_node.map(i64::from)
+    }
+
+    /// Gives `spec.trainer.command`; an empty one is not an absent one.
+    pub fn command(&self) -> Option<&[String]> {
+        self.spec.trainer.as_ref()?.command.as_deref()
+    }
+
+    /// Gives `spec.trainer.args`; an empty list is not an absent one.
+    pub fn args(&self) -> Option<&[String]> {
+        self.spec.trainer.as_ref()?.args.as_deref()
+    }
+
     /// Gives the environment that `spec.trainer` sets, none where the list is absent.
     pub fn trainer_env(&self) -> &[Raw<EnvVar>] {
         self.spec

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
-use super::Namespace;
+use super::Settings;
 use super::output::{self, BAD, DIM, Exit, PLACE, styled};
 use super::render::{load_jobs, obstructed};
 use super::tree::Tree;
@@ -28,7 +28,7 @@ pub(super) struct Explain {
     #[arg(short = 'f', long = "filename", value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
     #[command(flatten)]
-    namespace: Namespace,
+    settings: Settings,
     /// Only this value, and what is in it
     #[arg(value_name = "JSON-PATH")]
     path: Option<String>,
@@ -36,11 +36,12 @@ pub(super) struct Explain {
 
 impl Explain {
     pub(super) fn run(&self) -> anyhow::Result<Exit> {
-        let (cluster, mut exit) = load_jobs(&self.files, &self.namespace.namespace)?;
+        let (cluster, mut exit) = load_jobs(&self.files, &self.settings)?;
         for (job, runtime, observed) in cluster.jobs() {
             let inputs = Inputs {
                 job,
                 runtime,
+                config: cluster.config(),
                 observed: &observed,
             };
             exit = exit.max(match plan::explain(&inputs) {

@@ -54,15 +54,18 @@ struct Files {
     #[arg(short = 'f', long = "filename", value_name = "FILE", required = true, num_args = 1..)]
     files: Vec<PathBuf>,
     #[command(flatten)]
-    namespace: Namespace,
+    settings: Settings,
 }
 
-/// The namespace of the offline commands.
+/// What the offline commands take for granted.
 #[derive(clap::Args)]
-struct Namespace {
+struct Settings {
     /// Namespace of objects that name none
     #[arg(short, long, default_value = "default")]
     namespace: String,
+    /// Name of a resource that counts whole accelerators, as the controller is told; may be given several times
+    #[arg(long = "accelerator-resource", value_name = "NAME")]
+    accelerator_resources: Vec<String>,
 }
 
 /// Runs the program.

@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::admission::{self, Operation, TrainJobRequest, Verdict};
 use crate::api::{ClusterTrainingRuntime, JobSet, TrainJob, TrainingRuntime, names};
 use crate::k8s::json as k8s_json;
-use crate::plan::{Observed, Problem, Problems, Reason, Runtime, RuntimeKind, suggest};
+use crate::plan::{Config, Observed, Problem, Problems, Reason, Runtime, RuntimeKind, suggest};
 use crate::{catalog, schema};
 
 /// What became of one document.
@@ -38,13 +38,14 @@ pub(super) struct Offline {
     /// Kind and name of the runtimes that were refused.
     refused: Vec<(String, String)>,
     jobs: Vec<Stored<TrainJob>>,
+    config: Config,
     jobsets: Vec<JobSet>,
     config_maps: Vec<ConfigMap>,
 }
 
 impl Offline {
     /// Makes a cluster that has the shipped runtimes.
-    pub(super) fn new() -> anyhow::Result<Self> {
+    pub(super) fn new(config: Config) -> anyhow::Result<Self> {
         let mut shipped = Vec::new();
         for mut json in catalog::runtimes()? {
             if let Some(schema) = schema::of(names::CLUSTER_TRAINING_RUNTIME) {
@@ -55,6 +56,7 @@ impl Offline {
         }
         Ok(Self {
             shipped,
+            config,
             ..Self::default()
         })
     }
@@ -75,6 +77,11 @@ impl Offline {
         }
         outcomes.sort_by_key(|(at, _)| *at);
         (outcomes.into_iter().map(|(_, outcome)| outcome).collect(), errors)
+    }
+
+    /// Gives the settings.
+    pub(super) fn config(&self) -> &Config {
+        &self.config
     }
 
     /// Gives the jobs that were taken in, each with its runtime and the facts about it.
@@ -177,6 +184,7 @@ impl Offline {
             operation,
             job: &job,
             runtime,
+            config: &self.config,
             observed: &observed,
         });
         let problems = self.with_hints(&job, judged.problems);

@@ -6,10 +6,10 @@ use serde_json::{Value, json};
 
 use super::offline::{Offline, Outcome};
 use super::output::{self, BAD, Exit, PLACE, WARN, styled};
-use super::{Files, input};
+use super::{Files, Settings, input};
 use crate::api::{TrainJob, names};
 use crate::k8s::yaml;
-use crate::plan::{self, Inputs, Plan, Problems};
+use crate::plan::{self, Config, Inputs, NewSecret, Plan, Problems};
 
 /// Prints every object that the controller would make of the TrainJobs in FILE, in the order it applies them.
 #[derive(clap::Args)]
@@ -32,11 +32,12 @@ enum Form {
 
 impl Render {
     pub(super) fn run(&self) -> anyhow::Result<Exit> {
-        let (cluster, mut exit) = load_jobs(&self.source.files, &self.source.namespace.namespace)?;
+        let (cluster, mut exit) = load_jobs(&self.source.files, &self.source.settings)?;
         for (job, runtime, observed) in cluster.jobs() {
             let inputs = Inputs {
                 job,
                 runtime,
+                config: cluster.config(),
                 observed: &observed,
             };
             // The job was let in, so this only fails for facts of the cluster that stand in its way.
@@ -52,7 +53,10 @@ impl Render {
         // No `..`: an object that is added to the plan does not compile until it is printed. Warnings were told when
         // the job was let in.
         let Plan {
+            secrets,
             snapshot,
+            config_maps,
+            gang,
             jobset,
             warnings: _,
             trace: _,
@@ -72,8 +76,9 @@ impl Render {
                 job_title(job)
             ))?;
         }
-        let snapshot = snapshot.map(|config_map| json!(config_map));
-        for object in snapshot.into_iter().chain([jobset.object]) {
+        let secrets = secrets.iter().map(secret);
+        let config_maps = snapshot.into_iter().chain(config_maps).map(|map| json!(map));
+        for object in secrets.chain(config_maps).chain(gang).chain([jobset.object]) {
             self.print(&object)?;
         }
         Ok(())
@@ -88,10 +93,31 @@ impl Render {
     }
 }
 
+/// Shows a Secret: its keys, without what only the controller makes.
+fn secret(secret: &NewSecret) -> Value {
+    let data: serde_json::Map<String, Value> = secret
+        .recipe
+        .keys()
+        .iter()
+        .map(|key| ((*key).to_owned(), json!("<made by the controller>")))
+        .collect();
+    json!({
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": secret.metadata,
+        "type": secret.recipe.secret_type(),
+        "immutable": true,
+        "stringData": data,
+    })
+}
+
 /// Reads files into an offline cluster; what cannot be read is told at once and decides how the run ends.
-pub(super) fn load(files: &[PathBuf], namespace: &str) -> anyhow::Result<(Offline, Vec<Outcome>, Exit)> {
-    let input = input::read(files, namespace);
-    let mut cluster = Offline::new()?;
+pub(super) fn load(files: &[PathBuf], settings: &Settings) -> anyhow::Result<(Offline, Vec<Outcome>, Exit)> {
+    let input = input::read(files, &settings.namespace);
+    let config = Config {
+        accelerators: settings.accelerator_resources.clone(),
+    };
+    let mut cluster = Offline::new(config)?;
     let (outcomes, errors) = cluster.take_all(input.objects);
     let mut exit = Exit::Good;
     for error in input.errors.iter().chain(&errors) {
@@ -102,8 +128,8 @@ pub(super) fn load(files: &[PathBuf], namespace: &str) -> anyhow::Result<(Offlin
 }
 
 /// Reads files whose jobs are asked for; what is refused is told, of jobs also what their authors should know.
-pub(super) fn load_jobs(files: &[PathBuf], namespace: &str) -> anyhow::Result<(Offline, Exit)> {
-    let (cluster, outcomes, mut exit) = load(files, namespace)?;
+pub(super) fn load_jobs(files: &[PathBuf], settings: &Settings) -> anyhow::Result<(Offline, Exit)> {
+    let (cluster, outcomes, mut exit) = load(files, settings)?;
     let is_job = |outcome: &&Outcome| outcome.kind == names::TRAIN_JOB;
     for outcome in outcomes.iter().filter(|o| is_job(o) || !o.verdict.allowed()) {
         exit = exit.max(complain(outcome)?);

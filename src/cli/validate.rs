@@ -30,7 +30,7 @@ enum Form {
 
 impl Validate {
     pub(super) fn run(&self) -> anyhow::Result<Exit> {
-        let (_, outcomes, mut exit) = load(&self.source.files, &self.source.namespace.namespace)?;
+        let (_, outcomes, mut exit) = load(&self.source.files, &self.source.settings)?;
         if outcomes.iter().any(|outcome| !outcome.verdict.allowed()) {
             exit = exit.max(Exit::Refused);
         }

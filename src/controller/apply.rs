@@ -16,6 +16,7 @@ use super::decide::Decision;
 use super::error::{Class, Doing, Error, kind_missing};
 use super::events::Note;
 use super::fetch::Fetched;
+use super::objects;
 use crate::api::{JobSet, names};
 use crate::plan::{JobSetAction, Plan, PlannedJobSet};
 use crate::status::own_jobset;
@@ -68,7 +69,10 @@ async fn execute(
     plan: Plan,
 ) -> Result<Option<Arc<Guarded<JobSet>>>, Error> {
     let Plan {
+        secrets,
         snapshot,
+        config_maps,
+        gang,
         jobset: PlannedJobSet {
             object,
             action,
@@ -80,8 +84,18 @@ async fn execute(
     for warning in warnings {
         tracing::info!(warning);
     }
+    // A Secret that is there before the snapshot may be one of an older job of the same name.
+    for secret in &secrets {
+        objects::create_secret(ctx, fetched, secret, snapshot.is_none()).await?;
+    }
     if let Some(snapshot) = snapshot {
         create_snapshot(ctx, fetched, &snapshot).await?;
+    }
+    for config_map in &config_maps {
+        objects::ensure(ctx, fetched, with_type(config_map)).await?;
+    }
+    for object in gang {
+        objects::ensure(ctx, fetched, object).await?;
     }
     if !frozen.is_empty() {
         ctx.events.send(Note::frozen(fetched.job, &frozen));
@@ -126,8 +140,8 @@ async fn create(
         Ok(_) => return Err(foreign(name)),
         Err(error) if kind_missing(&error) => {
             return Err(Error::KindMissing {
-                kind: names::JOBSET,
-                api_version: names::JOBSET_API_VERSION,
+                kind: names::JOBSET.to_owned(),
+                api_version: names::JOBSET_API_VERSION.to_owned(),
             });
         }
         Err(error) => error,
@@ -152,7 +166,7 @@ async fn create(
 
 fn foreign(name: &str) -> Error {
     Error::Foreign {
-        kind: names::JOBSET,
+        kind: names::JOBSET.to_owned(),
         name: name.to_owned(),
     }
 }
@@ -187,14 +201,23 @@ fn remember(ctx: &Context, fetched: &Fetched<'_>, jobset: JobSet) -> Arc<Guarded
     jobset
 }
 
-fn post() -> PostParams {
+/// Writes a ConfigMap with the kind that its type stands for.
+fn with_type(config_map: &ConfigMap) -> Value {
+    let mut object = json!({"apiVersion": "v1", "kind": "ConfigMap"});
+    if let (Value::Object(object), Value::Object(members)) = (&mut object, json!(config_map)) {
+        object.extend(members);
+    }
+    object
+}
+
+pub(super) fn post() -> PostParams {
     PostParams {
         field_manager: Some(names::FIELD_MANAGER.to_owned()),
         ..PostParams::default()
     }
 }
 
-fn patch_params() -> PatchParams {
+pub(super) fn patch_params() -> PatchParams {
     PatchParams {
         field_manager: Some(names::FIELD_MANAGER.to_owned()),
         ..PatchParams::default()

@@ -16,6 +16,7 @@ use super::retry::Retries;
 use super::watch::Watched;
 use super::written::Written;
 use crate::api::{ClusterTrainingRuntime, JobSet, TrainJob, TrainingRuntime};
+use crate::plan::Config;
 
 /// An object that may not be what its kind promises: one such must not stall the watch of all.
 pub(super) type Guarded<K> = DeserializeGuard<K>;
@@ -48,6 +49,8 @@ pub(super) struct Context {
     pub events: Recorder,
     /// Metrics.
     pub metrics: Metrics,
+    /// What plans depend on.
+    pub config: Config,
 }
 
 impl Context {

@@ -4,7 +4,7 @@
 
 use super::error::Error;
 use super::fetch::{Facts, Fetched};
-use crate::plan::{Inputs, Observed, Plan, plan};
+use crate::plan::{Config, Inputs, Observed, Plan, plan};
 use crate::status::Due;
 
 /// What is to be done.
@@ -23,7 +23,7 @@ pub(super) enum Decision {
 }
 
 /// Decides what is to be done.
-pub(super) fn decide(fetched: &mut Fetched<'_>) -> Decision {
+pub(super) fn decide(config: &Config, fetched: &mut Fetched<'_>) -> Decision {
     if fetched.due != Due::Build {
         return Decision::Leave;
     }
@@ -39,6 +39,7 @@ pub(super) fn decide(fetched: &mut Fetched<'_>) -> Decision {
     let inputs = Inputs {
         job: fetched.job,
         runtime: runtime.as_ref(),
+        config,
         observed: &observed,
     };
     match plan(&inputs) {

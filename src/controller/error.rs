@@ -32,7 +32,7 @@ pub(super) enum Error {
     )]
     Foreign {
         /// Kind of the object.
-        kind: &'static str,
+        kind: String,
         /// Name of the object.
         name: String,
     },
@@ -42,9 +42,9 @@ pub(super) enum Error {
     )]
     KindMissing {
         /// The kind.
-        kind: &'static str,
+        kind: String,
         /// Its API version.
-        api_version: &'static str,
+        api_version: String,
     },
     /// A call of the API server went wrong.
     #[error("cannot {doing}")]

@@ -4,6 +4,7 @@
 //! as it is now, the snapshot, and the runtime where the watch does not know it yet.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -44,6 +45,14 @@ pub(super) struct Facts {
 }
 
 impl Fetched<'_> {
+    /// How long ago the job was created.
+    pub(super) fn age(&self) -> Duration {
+        let created = self.job.metadata.creation_timestamp.as_ref();
+        created
+            .and_then(|created| Duration::try_from(self.now.duration_since(created.0)).ok())
+            .unwrap_or_default()
+    }
+
     /// The JobSet, if it can be read.
     pub(super) fn jobset(&self) -> Option<&JobSet> {
         self.jobset.as_ref().and_then(|j| j.0.as_ref().ok())
@@ -117,8 +126,8 @@ async fn live_jobset(
     match ctx.api::<Guarded<JobSet>>(key).get(&key.name).await {
         Ok(jobset) => own(job, Some(Arc::new(jobset))),
         Err(error) if kind_missing(&error) => Err(Error::KindMissing {
-            kind: names::JOBSET,
-            api_version: names::JOBSET_API_VERSION,
+            kind: names::JOBSET.to_owned(),
+            api_version: names::JOBSET_API_VERSION.to_owned(),
         }),
         Err(error) if not_found(&error) => Ok(None),
         Err(error) => Err(error).doing(|| format!("get JobSet {}", key.name)),

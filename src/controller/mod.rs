@@ -12,7 +12,9 @@ mod error;
 mod events;
 mod fetch;
 mod finalizers;
+mod keys;
 mod metrics;
+mod objects;
 mod options;
 mod queue;
 mod reconcile;
@@ -53,7 +55,7 @@ use watch::{Feed, State, Watched, follow};
 use written::Written;
 
 use crate::api::{ClusterTrainingRuntime, JobSet, Raw, TrainJob, TrainingRuntime};
-use crate::plan::RuntimeKind;
+use crate::plan::{self, RuntimeKind};
 
 /// How long reconciles may take to end; a pod is given ten seconds.
 const GRACE: Duration = Duration::from_secs(8);
@@ -161,6 +163,9 @@ async fn start(options: &Options, told: Told) -> Result<(Parts, impl Future<Outp
         retries: Retries::default(),
         events,
         metrics,
+        config: plan::Config {
+            accelerators: options.accelerator_resources.clone(),
+        },
     });
 
     let mut parts = JoinSet::new();

@@ -23,6 +23,9 @@ pub struct Options {
     /// Requests at once to the API server after a pause
     #[arg(long, value_name = "N", default_value_t = 100)]
     pub kube_api_burst: u32,
+    /// Name of a resource that counts whole accelerators, beside those that are known; may be given several times
+    #[arg(long = "accelerator-resource", value_name = "NAME")]
+    pub accelerator_resources: Vec<String>,
     /// What is logged: error, warn, info, debug, trace, or a list such as info,trainer=debug
     #[arg(long, value_name = "LEVEL", default_value = "info")]
     pub log_level: String,

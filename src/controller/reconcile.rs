@@ -89,7 +89,7 @@ async fn reconcile(ctx: &Context, key: &Key, job: &Guarded<TrainJob>) -> Result<
     if fetched.due == Due::Nothing {
         return Ok(Done::default());
     }
-    let decision = decide(&mut fetched);
+    let decision = decide(&ctx.config, &mut fetched);
     let applied = apply(ctx, &fetched, decision).await;
     let why = applied.error.as_ref().map(Error::text);
     let jobset = applied.jobset.as_ref().and_then(|j| j.0.as_ref().ok());

@@ -63,6 +63,19 @@ pub fn is_empty(value: &Value) -> bool {
     }
 }
 
+/// Tells whether `value` says all that `wanted` says; it may have more members, as a server fills them in.
+pub fn covers(value: &Value, wanted: &Value) -> bool {
+    match (value, wanted) {
+        (Value::Object(value), Value::Object(wanted)) => wanted
+            .iter()
+            .all(|(key, wanted)| covers(value.get(key).unwrap_or(&Value::Null), wanted)),
+        (Value::Array(value), Value::Array(wanted)) => {
+            value.len() == wanted.len() && value.iter().zip(wanted).all(|(value, wanted)| covers(value, wanted))
+        }
+        (value, wanted) => value == wanted || is_empty(value) && is_empty(wanted),
+    }
+}
+
 fn as_object(value: &mut Value) -> &mut Map<String, Value> {
     if !value.is_object() {
         *value = Value::Object(Map::new());

@@ -4,6 +4,7 @@
 
 use serde_json::Value;
 
+use super::Config;
 use crate::k8s::json as k8s_json;
 use crate::k8s::quantity::Quantity;
 
@@ -32,7 +33,10 @@ const SHARE_MARKS: [&str; 8] = [
     "bandwidth",
 ];
 
-fn class(name: &str) -> Option<Class> {
+fn class(name: &str, config: &Config) -> Option<Class> {
+    if config.accelerators.iter().any(|known| known == name) {
+        return Some(Class::Other);
+    }
     let name = name.to_lowercase();
     let segment = name.rsplit('/').next().unwrap_or_default();
     if segment.starts_with("mig-") {
@@ -64,11 +68,23 @@ pub(super) enum Devices {
     None,
 }
 
+impl Devices {
+    /// Gives the number of processes that drive the devices, where each device gets one: a slice or a share is one
+    /// device to its process. `None` where there are no devices.
+    pub(super) fn processes(&self) -> Option<i64> {
+        match self {
+            Self::Gpus(number) | Self::Other(number) => Some(*number),
+            Self::Mig | Self::Uncounted => Some(1),
+            Self::None => None,
+        }
+    }
+}
+
 /// Finds the devices in the resources of a container. A name's request counts, else its limit, rounded up.
-pub(super) fn devices(resources: &Value) -> Devices {
+pub(super) fn devices(resources: &Value, config: &Config) -> Devices {
     let (mut gpus, mut mig, mut other, mut uncounted) = (0_i64, 0_i64, 0_i64, 0_i64);
     for (name, amount) in amounts(resources) {
-        let sum = match class(name) {
+        let sum = match class(name, config) {
             Some(Class::Gpu) => &mut gpus,
             Some(Class::Mig) => &mut mig,
             Some(Class::Other) => &mut other,
@@ -123,6 +139,10 @@ mod tests {
     use super::*;
     use serde_json::json;
 
+    fn devices(resources: &Value) -> Devices {
+        super::devices(resources, &Config::default())
+    }
+
     #[test]
     fn devices_are_told_from_shares_of_devices() {
         for (name, wanted) in [
@@ -154,6 +174,16 @@ mod tests {
             devices(&json!({"limits": {"nvidia.com/gpu": "0"}})),
             Devices::None
         );
+    }
+
+    #[test]
+    fn further_names_come_from_the_settings() {
+        let config = Config {
+            accelerators: vec!["example.com/npu".to_owned()],
+        };
+        let resources = json!({"limits": {"example.com/npu": "3"}});
+        assert_eq!(super::devices(&resources, &config), Devices::Other(3));
+        assert_eq!(devices(&resources), Devices::None);
     }
 
     #[test]

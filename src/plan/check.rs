@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::draft::{Draft, PodSet, Role};
-use super::frameworks::Framework;
+use super::draft::{Draft, PodSet};
+use super::frameworks::{Framework, Takes};
 use super::problem::{Problem, Problems, Reason};
 use super::resolve::RUNTIME_REF;
 use super::runtime_rules;
@@ -127,10 +127,11 @@ fn initializer_lacks(draft: &Draft<'_>, name: &str, source: &InitializerSource) 
 
 fn reserved_env(draft: &Draft<'_>, framework: &dyn Framework, problems: &mut Problems) {
     let env = draft.job.trainer_env();
+    let reserved = framework.reserved_env(draft);
     let set: BTreeSet<&str> = env
         .iter()
         .filter_map(|entry| k8s_json::name(entry.value()))
-        .filter(|name| framework.reserved_env().contains(name))
+        .filter(|name| reserved.contains(name))
         .collect();
     if !set.is_empty() {
         let set = set.into_iter().collect::<Vec<_>>().join(", ");
@@ -234,27 +235,28 @@ pub(super) fn warn(draft: &mut Draft<'_>, framework: &dyn Framework) {
             .warnings
             .push("spec.trainer.numNodes is 0: no training pod will run".to_owned());
     }
-    let trains = draft.sets.iter().any(|set| set.role == Role::Trainer);
+    let taken = |part: fn(Takes) -> bool| !draft.that_take(framework, part).is_empty();
     let no_trainer = format!(
         "the runtime labels no job {}={}",
         names::ANCESTOR_LABEL,
         names::TRAINER
     );
+    let trains = draft.trainer().is_some();
     let set = [
-        ("image", trainer.image.is_some(), !trains, no_trainer.as_str()),
-        ("command", trainer.command.is_some(), !trains, &no_trainer),
-        ("args", trainer.args.is_some(), !trains, &no_trainer),
+        ("image", trainer.image.is_some(), !taken(|t| t.image), no_trainer.as_str()),
+        ("command", trainer.command.is_some(), !taken(|t| t.command), &no_trainer),
+        ("args", trainer.args.is_some(), !taken(|t| t.command), &no_trainer),
         (
             "env",
             trainer.env.as_ref().is_some_and(|e| !e.is_empty()),
-            !trains,
+            !taken(|t| t.env),
             &no_trainer,
         ),
         ("numNodes", trainer.num_nodes.is_some(), !trains, &no_trainer),
         (
             "resourcesPerNode",
             trainer.resources_per_node.is_some(),
-            !trains,
+            !taken(|t| t.resources),
             &no_trainer,
         ),
         (

@@ -1,9 +1,11 @@
 //! The JobSet in the making: one copy of the pods, and for each replicated job what the stages must know of it.
 
+use k8s_openapi::api::core::v1::ConfigMap;
 use serde_json::{Map, Value, json};
 
-use super::Runtime;
+use super::frameworks::{Framework, Takes};
 use super::trace::{Stage, Trace};
+use super::{Config, NewSecret, Runtime};
 use crate::api::{TrainJob, names};
 use crate::k8s::json as k8s_json;
 
@@ -58,18 +60,32 @@ pub(super) struct PodSet {
 pub(super) struct Draft<'a> {
     pub(super) job: &'a TrainJob,
     pub(super) runtime: &'a Runtime,
+    pub(super) config: &'a Config,
     /// `metadata` (labels and annotations) and `spec`.
     pub(super) jobset: Value,
     pub(super) sets: Vec<PodSet>,
+    pub(super) secrets: Vec<NewSecret>,
+    pub(super) config_maps: Vec<ConfigMap>,
+    pub(super) gang: Vec<Value>,
     pub(super) warnings: Vec<String>,
     traced: bool,
     trace: Trace,
     reasons: Vec<(String, String)>,
 }
 
+/// What the stages have made.
+pub(super) struct Finished {
+    pub(super) jobset: Value,
+    pub(super) secrets: Vec<NewSecret>,
+    pub(super) config_maps: Vec<ConfigMap>,
+    pub(super) gang: Vec<Value>,
+    pub(super) warnings: Vec<String>,
+    pub(super) trace: Trace,
+}
+
 impl<'a> Draft<'a> {
     /// Starts from the runtime's template.
-    pub(super) fn new(job: &'a TrainJob, runtime: &'a Runtime, traced: bool) -> Self {
+    pub(super) fn new(job: &'a TrainJob, runtime: &'a Runtime, config: &'a Config, traced: bool) -> Self {
         let template = runtime.spec.template.as_ref().map_or(&Value::Null, |t| t.value());
         let mut jobset = json!({});
         for kind in ["labels", "annotations"] {
@@ -83,8 +99,12 @@ impl<'a> Draft<'a> {
         let mut draft = Self {
             job,
             runtime,
+            config,
             jobset,
             sets: Vec::new(),
+            secrets: Vec::new(),
+            config_maps: Vec::new(),
+            gang: Vec::new(),
             warnings: Vec::new(),
             traced,
             trace: Trace::default(),
@@ -136,9 +156,21 @@ impl<'a> Draft<'a> {
         }
     }
 
+    /// Tells what led to an environment variable that the running stage sets.
+    pub(super) fn because_env(&mut self, name: &str, why: &str) {
+        self.because(format!("env[{name}]"), || why.to_owned());
+    }
+
     /// Ends the work.
-    pub(super) fn finish(self) -> (Value, Vec<String>, Trace) {
-        (self.jobset, self.warnings, self.trace)
+    pub(super) fn finish(self) -> Finished {
+        Finished {
+            jobset: self.jobset,
+            secrets: self.secrets,
+            config_maps: self.config_maps,
+            gang: self.gang,
+            warnings: self.warnings,
+            trace: self.trace,
+        }
     }
 
     pub(super) fn replicated_jobs(&self) -> &[Value] {
@@ -162,6 +194,19 @@ impl<'a> Draft<'a> {
         self.sets
             .iter()
             .filter(|set| set.role == role)
+            .map(|set| set.index)
+            .collect()
+    }
+
+    /// Lists the indexes of the replicated jobs that take a part of `spec.trainer`.
+    pub(super) fn that_take(
+        &self,
+        framework: &dyn Framework,
+        part: impl Fn(Takes) -> bool,
+    ) -> Vec<usize> {
+        self.sets
+            .iter()
+            .filter(|set| part(framework.takes(self, set)))
             .map(|set| set.index)
             .collect()
     }
@@ -220,6 +265,32 @@ impl<'a> Draft<'a> {
     }
 
     pub(super) fn job_name(&self) -> &'a str {
-        self.job.metadata.name.as_deref().unwrap_or_default()
+        self.job.name()
+    }
+
+    /// Finds a replicated job by its name.
+    pub(super) fn set(&self, name: &str) -> Option<&PodSet> {
+        self.sets.iter().find(|set| set.name == name)
+    }
+
+    /// Gives the spec of the pods of a replicated job to change it.
+    pub(super) fn pod_spec_mut(&mut self, index: usize) -> Option<&mut Map<String, Value>> {
+        Some(k8s_json::object_mut(self.replicated_job_mut(index)?, &POD_SPEC))
+    }
+
+    /// Lists the words of the command that the runtime gives the container `node` of a replicated job.
+    pub(super) fn runtime_command(&self, set: &PodSet) -> impl Iterator<Item = &'a str> + use<'a> {
+        let template = self.runtime.spec.template.as_ref().map_or(&Value::Null, |t| t.value());
+        let job = k8s_json::list(template, &["spec", "replicatedJobs"]).get(set.index);
+        let pod = job.and_then(|job| k8s_json::at(job, &POD_SPEC)).unwrap_or(&Value::Null);
+        let node = k8s_json::named(k8s_json::list(pod, &["containers"]), names::NODE).unwrap_or(&Value::Null);
+        k8s_json::list(node, &["command"]).iter().filter_map(Value::as_str)
+    }
+
+    /// Gives the resources that a container asks for, after all merges.
+    pub(super) fn resources(&self, index: usize, container: &str) -> &Value {
+        self.container(index, container)
+            .and_then(|c| c.get("resources"))
+            .unwrap_or(&Value::Null)
     }
 }

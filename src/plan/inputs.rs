@@ -15,8 +15,17 @@ pub struct Inputs<'a> {
     pub job: &'a TrainJob,
     /// The live runtime that the job names; `None` when it does not exist.
     pub runtime: Option<&'a Runtime>,
+    /// Settings of the program.
+    pub config: &'a Config,
     /// Facts of the cluster.
     pub observed: &'a Observed,
+}
+
+/// Settings of the program that a plan depends on: the same everywhere it runs for one cluster.
+#[derive(Clone, Debug, Default)]
+pub struct Config {
+    /// Names of resources that count whole accelerators, beside those that are known.
+    pub accelerators: Vec<String>,
 }
 
 /// Facts of the cluster. The default means "nothing exists yet".

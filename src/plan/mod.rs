@@ -4,14 +4,15 @@
 //! or randomness: the same inputs give the same plan, byte for byte, in the controller, the offline commands and
 //! admission alike.
 //!
-//! The stages: resolve the runtime, patch it, settle counts and resources, the initializer section, the framework,
-//! the trainer section, assemble. Each works on the one JobSet in the [`draft`].
+//! The stages: resolve the runtime, patch it, settle counts and resources, the initializer section, the trainer section
+//! around the framework, the gang, assemble. Each works on the one JobSet in the [`draft`].
 
 mod accelerators;
 mod assemble;
 mod check;
 mod counts;
 mod draft;
+mod env;
 mod existing;
 mod frameworks;
 mod gang;
@@ -22,6 +23,7 @@ mod problem;
 mod resolve;
 mod resources;
 pub mod runtime_rules;
+mod secrets;
 mod sections;
 pub mod suggest;
 mod trace;
@@ -29,18 +31,25 @@ mod trace;
 use k8s_openapi::api::core::v1::ConfigMap;
 use serde_json::Value;
 
-pub use inputs::{Inputs, Observed, Runtime, RuntimeKind};
+pub use inputs::{Config, Inputs, Observed, Runtime, RuntimeKind};
 pub use problem::{Problem, Problems, Reason};
+pub use secrets::{NewSecret, Recipe};
 pub use trace::{Entry, Stage, Trace};
 
-use draft::Draft;
+use draft::{Draft, Finished};
 
-/// All that is to be done for a job, in the order of the fields.
+/// All that is to be done for a job, in the order of the fields: no pod waits for what it mounts.
 #[derive(Clone, Debug)]
 pub struct Plan {
+    /// Secrets, created once and never changed or read.
+    pub secrets: Vec<NewSecret>,
     /// The runtime as it is now, kept for the life of the job; created once, never changed. `None` when it is
     /// there already.
     pub snapshot: Option<ConfigMap>,
+    /// Files for the pods.
+    pub config_maps: Vec<ConfigMap>,
+    /// What a gang scheduler knows the pods by.
+    pub gang: Vec<Value>,
     /// The JobSet.
     pub jobset: PlannedJobSet,
     /// What the author should know although the job runs.
@@ -84,14 +93,13 @@ pub fn explain(inputs: &Inputs<'_>) -> Result<Plan, Problems> {
 fn build(inputs: &Inputs<'_>, traced: bool) -> Result<Plan, Problems> {
     let job = inputs.job;
     let resolved = resolve::resolve(inputs)?;
-    let mut draft = Draft::new(job, &resolved.runtime, traced);
+    let mut draft = Draft::new(job, &resolved.runtime, inputs.config, traced);
     let framework = prepare(&mut draft, inputs.observed)?;
 
-    draft.stage(&Stage::Counts, counts::write);
-    draft.stage(&Stage::Resources, resources::merge);
     draft.stage(&Stage::Initializer, sections::initializer);
+    draft.stage(&Stage::Trainer, |draft| sections::program(draft, framework));
     if framework.follows_trainer_env() {
-        draft.stage(&Stage::Trainer, sections::trainer_env);
+        draft.stage(&Stage::Trainer, |draft| sections::trainer_env(draft, framework));
     }
     draft.stage(
         &Stage::Framework {
@@ -99,10 +107,17 @@ fn build(inputs: &Inputs<'_>, traced: bool) -> Result<Plan, Problems> {
         },
         |draft| framework.inject(draft),
     );
-    draft.stage(&Stage::Trainer, sections::trainer);
+    draft.stage(&Stage::Trainer, |draft| sections::trainer_env(draft, framework));
     draft.stage(&Stage::Assemble, assemble::complete);
 
-    let (object, warnings, trace) = draft.finish();
+    let Finished {
+        jobset: object,
+        secrets,
+        config_maps,
+        gang,
+        warnings,
+        trace,
+    } = draft.finish();
     let (action, frozen) = existing::reconcile(job, inputs.observed.jobset.as_ref(), &object);
     let jobset = PlannedJobSet {
         object,
@@ -110,14 +125,17 @@ fn build(inputs: &Inputs<'_>, traced: bool) -> Result<Plan, Problems> {
         frozen,
     };
     Ok(Plan {
+        secrets,
         snapshot: resolved.snapshot,
+        config_maps,
+        gang,
         jobset,
         warnings,
         trace,
     })
 }
 
-/// Checks everything, patches the template and settles the counts; what is wrong is told all at once.
+/// Checks everything, patches the template and settles counts and resources; what is wrong is told all at once.
 fn prepare(
     draft: &mut Draft<'_>,
     observed: &Observed,
@@ -125,7 +143,7 @@ fn prepare(
     let mut problems = Problems::default();
     problems.extend(gang::check(draft.runtime.spec.pod_group_policy.as_ref()));
     patches::check(draft, &mut problems);
-    let framework = match frameworks::of(draft.runtime.spec.ml_policy.as_ref()) {
+    let framework = match frameworks::of(Some(draft.job), draft.runtime) {
         Ok(framework) => framework,
         Err(unsupported) => {
             problems.extend(unsupported);
@@ -137,7 +155,9 @@ fn prepare(
         patches::apply(draft);
         check::warn(draft, framework);
     }
-    counts::settle(draft);
+    framework.settle_counts(draft);
+    draft.stage(&Stage::Counts, |draft| counts::write(draft));
+    draft.stage(&Stage::Resources, |draft| resources::merge(draft, framework));
     framework.check(draft, &mut problems);
     if let Some(jobset) = &observed.jobset {
         check::jobset_is_ours(draft.job, jobset, &mut problems);

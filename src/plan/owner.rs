@@ -1,6 +1,6 @@
 //! Who owns what is made for a job.
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 
 use crate::api::{TrainJob, names};
 
@@ -13,5 +13,15 @@ pub(super) fn reference(job: &TrainJob) -> OwnerReference {
         uid: job.metadata.uid.clone().unwrap_or_default(),
         controller: Some(true),
         block_owner_deletion: Some(true),
+    }
+}
+
+/// Makes the metadata of an object that goes with its job.
+pub(super) fn owned(job: &TrainJob, name: String) -> ObjectMeta {
+    ObjectMeta {
+        name: Some(name),
+        namespace: job.metadata.namespace.clone(),
+        owner_references: Some(vec![reference(job)]),
+        ..ObjectMeta::default()
     }
 }

@@ -85,16 +85,7 @@ fn freeze(job: &TrainJob, runtime: &Runtime) -> Result<ConfigMap, Problem> {
     });
     let yaml = yaml::write(&object).map_err(|e| trouble(&e))?;
     Ok(ConfigMap {
-        metadata: ObjectMeta {
-            name: job
-                .metadata
-                .name
-                .as_ref()
-                .map(|name| format!("{name}{}", names::SNAPSHOT_SUFFIX)),
-            namespace: job.metadata.namespace.clone(),
-            owner_references: Some(vec![owner::reference(job)]),
-            ..ObjectMeta::default()
-        },
+        metadata: owner::owned(job, format!("{}{}", job.name(), names::SNAPSHOT_SUFFIX)),
         data: Some(BTreeMap::from([(names::SNAPSHOT_KEY.to_owned(), yaml)])),
         ..ConfigMap::default()
     })

@@ -2,14 +2,15 @@
 
 use serde_json::{Map, Value};
 
-use super::draft::{Draft, Role};
+use super::draft::Draft;
+use super::frameworks::Framework;
 use crate::api::names;
 use crate::k8s::json as k8s_json;
 use crate::k8s::upsert;
 
-/// Merges the job's resources into the training containers. Quantities are replaced, never added, and nothing is
+/// Merges the job's resources into the containers of the nodes. Quantities are replaced, never added, and nothing is
 /// copied from limits to requests. A runtime without an `mlPolicy` takes none.
-pub(super) fn merge(draft: &mut Draft<'_>) {
+pub(super) fn merge(draft: &mut Draft<'_>, framework: &dyn Framework) {
     let trainer = draft.job.spec.trainer.as_ref();
     let Some(resources) = trainer
         .and_then(|t| t.resources_per_node.as_ref())
@@ -20,7 +21,7 @@ pub(super) fn merge(draft: &mut Draft<'_>) {
     if draft.runtime.spec.ml_policy.is_none() {
         return;
     }
-    for index in draft.indexes(Role::Trainer) {
+    for index in draft.that_take(framework, |takes| takes.resources) {
         if let Some(container) = draft.container_mut(index, names::NODE) {
             merge_into(container, resources);
         }

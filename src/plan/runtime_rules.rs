@@ -73,7 +73,7 @@ pub fn warnings(runtime: &Runtime) -> Vec<String> {
 
 /// Tells of policies that are well formed, but that this release cannot run.
 fn unsupported(runtime: &Runtime) -> impl Iterator<Item = String> {
-    let frameworks = frameworks::of(runtime.spec.ml_policy.as_ref()).err();
+    let frameworks = frameworks::of(None, runtime).err();
     let gang = gang::check(runtime.spec.pod_group_policy.as_ref());
     frameworks
         .into_iter()
@@ -114,16 +114,7 @@ fn mpi_warnings(runtime: &Runtime, found: &mut Vec<String>) {
 fn check_policies(runtime: &Runtime, found: &mut Vec<(FieldPath, String)>) {
     if let Some(ml) = &runtime.spec.ml_policy {
         let path = FieldPath::new("spec.mlPolicy");
-        let set: Vec<&str> = [
-            ("torch", ml.torch.is_some()),
-            ("mpi", ml.mpi.is_some()),
-            ("jax", ml.jax.is_some()),
-            ("xgboost", ml.xgboost.is_some()),
-            ("flux", ml.flux.is_some()),
-        ]
-        .into_iter()
-        .filter_map(|(name, set)| set.then_some(name))
-        .collect();
+        let set = frameworks::names(ml);
         if set.len() > 1 {
             found.push((
                 path.clone(),
@@ -137,20 +128,18 @@ fn check_policies(runtime: &Runtime, found: &mut Vec<(FieldPath, String)>) {
             ));
         }
         let implementation = ml.mpi.as_ref().and_then(|mpi| mpi.mpi_implementation.as_deref());
-        if let Some(other) = implementation.filter(|i| !matches!(*i, "" | "OpenMPI")) {
+        if let Some(other) = implementation.filter(|i| !i.is_empty() && !names::MPI_IMPLEMENTATIONS.contains(i)) {
             found.push((
                 path.field("mpi").field("mpiImplementation"),
-                format!("{other:?} is not supported; use \"OpenMPI\""),
+                format!("{other:?} is not supported; use one of {}", names::MPI_IMPLEMENTATIONS.join(", ")),
             ));
         }
     }
-    if let Some(gang) = &runtime.spec.pod_group_policy
-        && gang.coscheduling.is_some()
-        && gang.volcano.is_some()
-    {
+    let gangs = runtime.spec.pod_group_policy.as_ref().map(gang::names).unwrap_or_default();
+    if gangs.len() > 1 {
         found.push((
             FieldPath::new("spec.podGroupPolicy"),
-            "coscheduling and volcano are both set; keep only the one that places the pods".to_owned(),
+            format!("{} are set; keep only the one that places the pods", gangs.join(" and ")),
         ));
     }
 }
@@ -293,7 +282,7 @@ mod tests {
     fn policies_exclude_each_other() {
         assert_eq!(
             fields(json!({
-                "mlPolicy": {"numNodes": -1, "torch": {}, "mpi": {"mpiImplementation": "MPICH"}},
+                "mlPolicy": {"numNodes": -1, "torch": {}, "mpi": {"mpiImplementation": "LAM"}},
                 "podGroupPolicy": {"coscheduling": {}, "volcano": {}},
             })),
             [

@@ -3,21 +3,29 @@
 //! A framework sees the draft after counts and resources are settled. It may check the job, and it puts what its
 //! processes need into the pods. It knows nothing of the other frameworks.
 
+mod jax;
 mod plain;
 mod torch;
+mod xgboost;
 
-use super::draft::Draft;
+use super::counts;
+use super::draft::{Draft, PodSet, Role};
 use super::problem::{Problem, Problems, Reason};
 use super::resolve::RUNTIME_REF;
 use crate::api::runtime::MlPolicy;
+use crate::api::TrainJob;
+use super::Runtime;
 
 /// What one framework does for a job.
+///
+/// What is said of `spec.trainer` and of nodes by default is right where the replicated jobs that are labelled as
+/// trainer are all alike: they are the nodes, and they take the section.
 pub(super) trait Framework: Sync {
     /// Name of the framework, as `explain` shows it.
     fn name(&self) -> &'static str;
 
     /// Environment variables that it sets and the job must not.
-    fn reserved_env(&self) -> &'static [&'static str] {
+    fn reserved_env(&self, _draft: &Draft<'_>) -> &'static [&'static str] {
         &[]
     }
 
@@ -36,11 +44,61 @@ pub(super) trait Framework: Sync {
         false
     }
 
+    /// Settles how many pods each replicated job has.
+    fn settle_counts(&self, draft: &mut Draft<'_>) {
+        counts::settle(draft);
+    }
+
+    /// Which parts of `spec.trainer` the pods of a replicated job take.
+    fn takes(&self, _draft: &Draft<'_>, set: &PodSet) -> Takes {
+        if set.role == Role::Trainer {
+            Takes::ALL
+        } else {
+            Takes::NOTHING
+        }
+    }
+
+    /// Whether the pods of a replicated job compute together: they are the gang, and their resources tell the number
+    /// of processes.
+    fn is_node(&self, _draft: &Draft<'_>, set: &PodSet) -> bool {
+        set.role == Role::Trainer
+    }
+
+    /// Fewest pods of a replicated job that can work; a gang waits for no more.
+    fn fewest(&self, _draft: &Draft<'_>, set: &PodSet) -> i64 {
+        set.count
+    }
+
     /// Finds what is wrong with the job for this framework alone.
     fn check(&self, _draft: &Draft<'_>, _problems: &mut Problems) {}
 
-    /// Puts what the processes need into the pods.
+    /// Puts what the processes need into the pods. Image, command and arguments of the job are there already.
     fn inject(&self, draft: &mut Draft<'_>);
+}
+
+/// Parts of `spec.trainer`, for the container `node` of one replicated job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Takes {
+    pub(super) image: bool,
+    /// Command and arguments.
+    pub(super) command: bool,
+    pub(super) env: bool,
+    pub(super) resources: bool,
+}
+
+impl Takes {
+    pub(super) const ALL: Self = Self {
+        image: true,
+        command: true,
+        env: true,
+        resources: true,
+    };
+    pub(super) const NOTHING: Self = Self {
+        image: false,
+        command: false,
+        env: false,
+        resources: false,
+    };
 }
 
 /// The framework of a runtime without one.
@@ -48,10 +106,9 @@ pub(super) fn none() -> &'static dyn Framework {
     &plain::Plain
 }
 
-/// The framework of a runtime, or the policies that this release cannot run yet.
-pub(super) fn of(policy: Option<&MlPolicy>) -> Result<&'static dyn Framework, Problems> {
+/// Lists the frameworks that a policy sets, each with what runs it. The job matters where one policy stands for two.
+fn chosen(job: Option<&TrainJob>, policy: &MlPolicy) -> Vec<(&'static str, Option<&'static dyn Framework>)> {
     // No `..`: a policy that is added to the API does not compile until it is listed here.
-    let default = MlPolicy::default();
     let MlPolicy {
         num_nodes: _,
         torch,
@@ -59,33 +116,49 @@ pub(super) fn of(policy: Option<&MlPolicy>) -> Result<&'static dyn Framework, Pr
         jax,
         xgboost,
         flux,
-    } = policy.unwrap_or(&default);
-    let chosen: [(&str, bool, Option<&'static dyn Framework>); 5] = [
-        ("torch", torch.is_some(), Some(&torch::Torch)),
+        tensorflow,
+        paddle,
+        custom,
+    } = policy;
+    let all: [(&str, bool, Option<&'static dyn Framework>); 8] = [
+        ("torch", torch.is_some(), Some(torch::of(job))),
         ("mpi", mpi.is_some(), None),
-        ("jax", jax.is_some(), None),
-        ("xgboost", xgboost.is_some(), None),
+        ("jax", jax.is_some(), Some(&jax::Jax)),
+        ("xgboost", xgboost.is_some(), Some(&xgboost::Xgboost)),
         ("flux", flux.is_some(), None),
+        ("tensorflow", tensorflow.is_some(), None),
+        ("paddle", paddle.is_some(), None),
+        ("custom", custom.is_some(), None),
     ];
-    let set: Vec<_> = chosen.iter().filter(|(_, set, _)| *set).collect();
-    let problem = match set.as_slice() {
+    all.into_iter()
+        .filter_map(|(name, set, framework)| set.then_some((name, framework)))
+        .collect()
+}
+
+/// Lists the names of the frameworks that a policy sets; more than one is wrong.
+pub(super) fn names(policy: &MlPolicy) -> Vec<&'static str> {
+    chosen(None, policy).into_iter().map(|(name, _)| name).collect()
+}
+
+/// The framework of a job, or the policies that this release cannot run yet.
+pub(super) fn of(job: Option<&TrainJob>, runtime: &Runtime) -> Result<&'static dyn Framework, Problems> {
+    let Some(policy) = &runtime.spec.ml_policy else {
+        return Ok(none());
+    };
+    let problem = match chosen(job, policy).as_slice() {
         [] => return Ok(none()),
-        [(_, _, Some(framework))] => return Ok(*framework),
-        [(name, _, None)] => {
+        [(_, Some(framework))] => return Ok(*framework),
+        [(name, None)] => {
             let message = format!(
                 "the runtime's mlPolicy.{name} is not supported yet by this release; use torch or no policy"
             );
             Problem::new(Reason::NotSupportedYet, RUNTIME_REF, message)
         }
         several => {
-            let names = several
-                .iter()
-                .map(|(name, ..)| *name)
-                .collect::<Vec<_>>()
-                .join(", ");
+            let names: Vec<&str> = several.iter().map(|(name, _)| *name).collect();
             Problem::invalid(
                 RUNTIME_REF,
-                format!("the runtime's mlPolicy sets {names}; keep at most one of them"),
+                format!("the runtime's mlPolicy sets {}; keep at most one of them", names.join(", ")),
             )
         }
     };
