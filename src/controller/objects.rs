@@ -37,10 +37,11 @@ pub(super) async fn create_secret(
 ) -> Result<(), Error> {
     let name = secret.metadata.name.as_deref().unwrap_or_default();
     let doing = || format!("create Secret {name}");
-    let content = keys::content(secret.recipe).map_err(|e| Error::Panicked(e.to_string()))?;
+    let content =
+        keys::content(secret.recipe, &fetched.key.name).map_err(|e| Error::Panicked(e.to_string()))?;
     let object = Secret {
         metadata: secret.metadata.clone(),
-        type_: Some(secret.recipe.secret_type().to_owned()),
+        type_: secret.recipe.secret_type().map(str::to_owned),
         immutable: Some(true),
         data: Some(bytes(content)),
         ..Secret::default()

@@ -3,6 +3,7 @@
 //! A framework sees the draft after counts and resources are settled. It may check the job, and it puts what its
 //! processes need into the pods. It knows nothing of the other frameworks.
 
+mod flux;
 mod jax;
 mod mpi;
 mod plain;
@@ -126,7 +127,7 @@ fn chosen(job: Option<&TrainJob>, policy: &MlPolicy) -> Vec<(&'static str, Optio
         ("mpi", mpi.is_some(), Some(&mpi::Mpi)),
         ("jax", jax.is_some(), Some(&jax::Jax)),
         ("xgboost", xgboost.is_some(), Some(&xgboost::Xgboost)),
-        ("flux", flux.is_some(), None),
+        ("flux", flux.is_some(), Some(&flux::Flux)),
         ("tensorflow", tensorflow.is_some(), None),
         ("paddle", paddle.is_some(), None),
         ("custom", custom.is_some(), None),
