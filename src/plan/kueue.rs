@@ -18,7 +18,7 @@ pub(super) fn warn(draft: &mut Draft<'_>, framework: &dyn Framework) {
         let theirs = count(draft, set);
         (theirs != set.count).then(|| {
             format!(
-                "Kueue reserves quota for {theirs} pods of replicated job {:?} and it has {}; {}",
+                "Kueue reserves quota for {theirs} pod(s) of replicated job {:?}, which has {}; {}",
                 set.name,
                 set.count,
                 advice(draft)
