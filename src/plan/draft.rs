@@ -287,6 +287,16 @@ impl<'a> Draft<'a> {
         k8s_json::list(node, &["command"]).iter().filter_map(Value::as_str)
     }
 
+    /// Lists the PriorityClasses that the pods of some replicated jobs name, in order, each with where.
+    pub(super) fn priority_classes(&self, indexes: impl IntoIterator<Item = usize>) -> Vec<(String, String)> {
+        let class = |index: usize| {
+            let class = k8s_json::text(self.pod_spec(index)?, &["priorityClassName"])?;
+            let place = format!("replicated job {:?}", self.sets.get(index)?.name);
+            (!class.is_empty()).then(|| (class.to_owned(), place))
+        };
+        indexes.into_iter().filter_map(class).collect()
+    }
+
     /// Gives the resources that a container asks for, after all merges.
     pub(super) fn resources(&self, index: usize, container: &str) -> &Value {
         self.container(index, container)

@@ -74,11 +74,9 @@ pub fn warnings(runtime: &Runtime) -> Vec<String> {
 /// Tells of policies that are well formed, but that this release cannot run.
 fn unsupported(runtime: &Runtime) -> impl Iterator<Item = String> {
     let frameworks = frameworks::of(None, runtime).err();
-    let gang = gang::check(runtime.spec.pod_group_policy.as_ref());
     frameworks
         .into_iter()
         .flatten()
-        .chain(gang)
         .filter(|problem| problem.reason == Reason::NotSupportedYet)
         .map(|problem| {
             format!(
@@ -306,19 +304,11 @@ mod tests {
 
     #[test]
     fn what_this_release_cannot_run_is_told_when_the_runtime_is_made() {
-        let found = warnings(&runtime(
-            json!({"mlPolicy": {"flux": {}}, "podGroupPolicy": {"volcano": {}}}),
-        ));
+        let found = warnings(&runtime(json!({"mlPolicy": {"flux": {}}})));
         assert!(
             found
                 .iter()
                 .any(|w| w.contains("mlPolicy.flux is not supported yet")),
-            "{found:?}"
-        );
-        assert!(
-            found
-                .iter()
-                .any(|w| w.contains("podGroupPolicy.volcano is not supported yet")),
             "{found:?}"
         );
     }
