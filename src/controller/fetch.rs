@@ -16,7 +16,7 @@ use super::context::{Context, Guarded, Key, stored};
 use super::error::{Doing, Error, kind_missing, not_found};
 use super::watch::{State, Watched};
 use crate::api::{ClusterTrainingRuntime, JobSet, TrainJob, TrainingRuntime, names};
-use crate::plan::{Observed, Runtime, RuntimeKind};
+use crate::plan::{self, Inputs, Observed, Runtime, RuntimeKind};
 use crate::status::{Due, due, own_jobset};
 
 /// What there is of a job.
@@ -161,10 +161,17 @@ async fn facts(ctx: &Context, key: &Key, job: &TrainJob) -> Result<Facts, Error>
         Some(_) => None,
         None => runtime(ctx, key, job).await?,
     };
-    let observed = Observed {
+    let mut observed = Observed {
         snapshot,
         ..Observed::default()
     };
+    let needed = plan::needed(&Inputs {
+        job,
+        runtime: runtime.as_ref(),
+        config: &ctx.config,
+        observed: &observed,
+    });
+    ctx.gangs.observe(&ctx.client, key, job, &needed, &mut observed).await?;
     Ok(Facts { runtime, observed })
 }
 

@@ -14,6 +14,7 @@ mod counts;
 mod draft;
 mod env;
 mod existing;
+mod facts;
 mod frameworks;
 mod gang;
 mod inputs;
@@ -31,7 +32,8 @@ mod trace;
 use k8s_openapi::api::core::v1::ConfigMap;
 use serde_json::Value;
 
-pub use gang::{Gang, Member, Needed, needed};
+pub use facts::{Needed, needed};
+pub use gang::{Gang, Member};
 pub use inputs::{Config, Inputs, Known, Observed, Runtime, RuntimeKind};
 pub use problem::{Problem, Problems, Reason};
 pub use secrets::{NewSecret, Recipe};

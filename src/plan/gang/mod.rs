@@ -4,7 +4,6 @@
 //! a member, and what the members request together, is the same for all. It knows nothing of the other schedulers.
 
 mod coscheduling;
-mod facts;
 mod members;
 mod sum;
 mod volcano;
@@ -14,8 +13,9 @@ use std::collections::BTreeSet;
 
 use super::accelerators::{self, Devices};
 use super::draft::Draft;
+use super::facts;
 use super::frameworks::Framework;
-use super::inputs::Observed;
+use super::inputs::{Known, Observed};
 use super::problem::{Problem, Problems};
 use super::resolve::RUNTIME_REF;
 use super::trace::Stage;
@@ -24,7 +24,6 @@ use crate::api::runtime::PodGroupPolicy;
 use crate::k8s::json as k8s_json;
 use crate::k8s::requests;
 
-pub use facts::{Needed, needed};
 pub use sum::{Gang, Member};
 
 /// What one gang scheduler does for a job.
@@ -176,7 +175,7 @@ fn gather(
 fn warn(draft: &mut Draft<'_>, scheduler: &dyn GangScheduler, gang: &Gang, observed: &Observed) {
     let mut warnings = Vec::new();
     for (class, _) in scheduler.priority_classes(draft) {
-        if let Some(super::inputs::Known::Unknown(why)) = observed.priority_classes.get(&class) {
+        if let Some(Known::Unknown(why)) = observed.priority_classes.get(&class) {
             warnings.push(format!(
                 "whether PriorityClass {class:?} exists could not be looked up: {why}"
             ));

@@ -2,15 +2,16 @@
 
 use std::collections::BTreeSet;
 
+use k8s_openapi::api::node::v1::RuntimeClass;
 use serde_json::Value;
 
+use super::draft::Draft;
+use super::inputs::{Inputs, Observed};
+use super::problem::Problems;
+use super::{gang, patches, resolve};
 use crate::api::names;
 use crate::k8s::json as k8s_json;
 use crate::k8s::requests::{Amounts, Surroundings};
-use crate::plan::draft::Draft;
-use crate::plan::inputs::{Inputs, Observed};
-use crate::plan::problem::Problems;
-use crate::plan::{patches, resolve};
 
 /// Facts that a plan looks at besides those that every job needs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -41,7 +42,7 @@ pub fn needed(inputs: &Inputs<'_>) -> Needed {
     let Ok(resolved) = resolve::resolve(inputs) else {
         return Needed::default();
     };
-    let Some(scheduler) = super::of(resolved.runtime.spec.pod_group_policy.as_ref()) else {
+    let Some(scheduler) = gang::of(resolved.runtime.spec.pod_group_policy.as_ref()) else {
         return Needed::default();
     };
     let mut draft = Draft::new(inputs.job, &resolved.runtime, inputs.config, false);
@@ -65,8 +66,7 @@ pub fn needed(inputs: &Inputs<'_>) -> Needed {
 /// Gives what the cluster adds to the requests of a pod.
 pub(super) fn surroundings(observed: &Observed, pod: &Value) -> Surroundings {
     let class = runtime_class(pod).and_then(|name| {
-        let is_named =
-            |class: &&k8s_openapi::api::node::v1::RuntimeClass| class.metadata.name.as_deref() == Some(name);
+        let is_named = |class: &&RuntimeClass| class.metadata.name.as_deref() == Some(name);
         observed.runtime_classes.iter().find(is_named)
     });
     let fixed = class.and_then(|class| class.overhead.as_ref()?.pod_fixed.as_ref());
