@@ -145,6 +145,31 @@ pub const MPI_HOSTFILE: &str = "hostfile";
 /// Folder of the hostfile in the launcher.
 pub const MPI_CONFIG_PATH: &str = "/etc/mpi";
 
+/// `apiVersion` of the PodGroup of the coscheduling plugin.
+pub const COSCHEDULING_API_VERSION: &str = "scheduling.x-k8s.io/v1alpha1";
+/// Label that makes a pod a member of a PodGroup of the coscheduling plugin.
+pub const COSCHEDULING_LABEL: &str = "scheduling.x-k8s.io/pod-group";
+/// `apiVersion` of Volcano's PodGroup.
+pub const VOLCANO_API_VERSION: &str = "scheduling.volcano.sh/v1beta1";
+/// Annotation that makes a pod a member of a PodGroup of Volcano.
+pub const VOLCANO_GROUP_ANNOTATION: &str = "scheduling.k8s.io/group-name";
+/// Annotation of a runtime's template that names the queue of Volcano.
+pub const VOLCANO_QUEUE_ANNOTATION: &str = "scheduling.volcano.sh/queue-name";
+/// Name of Volcano's scheduler.
+pub const VOLCANO_SCHEDULER: &str = "volcano";
+/// API group of Kubernetes' own PodGroup and Workload.
+pub const SCHEDULING_GROUP: &str = "scheduling.k8s.io";
+/// `apiVersion` of Kubernetes' own PodGroup and Workload.
+pub const SCHEDULING_API_VERSION: &str = "scheduling.k8s.io/v1beta1";
+/// Kind of a gang, in all three groups.
+pub const POD_GROUP: &str = "PodGroup";
+/// Kind that tells what the PodGroups of a job are like.
+pub const WORKLOAD: &str = "Workload";
+/// Name of the scheduler of pods that name none.
+pub const DEFAULT_SCHEDULER: &str = "default-scheduler";
+/// PriorityClasses that every cluster has.
+pub const SYSTEM_PRIORITY_CLASSES: [&str; 2] = ["system-cluster-critical", "system-node-critical"];
+
 /// Condition types, reasons and messages of a TrainJob; no others are ever written on a job that has a JobSet.
 pub mod condition {
     /// Type: the job holds no pods on purpose.

@@ -57,6 +57,7 @@ impl Render {
             snapshot,
             config_maps,
             gang,
+            reserved: _,
             jobset,
             warnings: _,
             trace: _,

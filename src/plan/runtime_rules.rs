@@ -74,11 +74,9 @@ pub fn warnings(runtime: &Runtime) -> Vec<String> {
 /// Tells of policies that are well formed, but that this release cannot run.
 fn unsupported(runtime: &Runtime) -> impl Iterator<Item = String> {
     let frameworks = frameworks::of(None, runtime).err();
-    let gang = gang::check(runtime.spec.pod_group_policy.as_ref());
     frameworks
         .into_iter()
         .flatten()
-        .chain(gang)
         .filter(|problem| problem.reason == Reason::NotSupportedYet)
         .map(|problem| {
             format!(
@@ -315,24 +313,5 @@ mod tests {
         both["mlPolicy"] = json!({"torch": {}});
         assert_eq!(warned(both), 0);
         assert_eq!(warned(json!({"mlPolicy": {}})), 1);
-    }
-
-    #[test]
-    fn what_this_release_cannot_run_is_told_when_the_runtime_is_made() {
-        let found = warnings(&runtime(
-            json!({"mlPolicy": {"flux": {}}, "podGroupPolicy": {"volcano": {}}}),
-        ));
-        assert!(
-            found
-                .iter()
-                .any(|w| w.contains("mlPolicy.flux is not supported yet")),
-            "{found:?}"
-        );
-        assert!(
-            found
-                .iter()
-                .any(|w| w.contains("podGroupPolicy.volcano is not supported yet")),
-            "{found:?}"
-        );
     }
 }

@@ -135,17 +135,15 @@ impl Instance {
             devices.processes().unwrap_or(0),
         );
         let pods = format!("{}-{}-0-", draft.job_name(), trainer.name);
-        let (mut flags, mut resources) = (
-            format!("-N {nodes} -n {}", tasks.saturating_mul(nodes)),
-            format!("--cores={}", range(tasks)),
-        );
+        let mut flags = vec![format!("-N {nodes} -n {}", tasks.saturating_mul(nodes))];
+        let mut resources = vec![format!("--cores={}", range(tasks))];
         if gpus > 0 {
             // The flag counts the GPUs of one task. Tasks that share a GPU cannot ask for a part of it: they see all.
-            match gpus / tasks {
-                0 => flags.push_str(" -o gpu-affinity=off"),
-                each => flags.push_str(&format!(" -g {each}")),
-            }
-            resources.push_str(&format!(" --gpu={}", range(gpus)));
+            flags.push(match gpus / tasks {
+                0 => "-o gpu-affinity=off".to_owned(),
+                each => format!("-g {each}"),
+            });
+            resources.push(format!("--gpu={}", range(gpus)));
         }
         let namespace = draft.job.metadata.namespace.as_deref().unwrap_or_default();
         Self {
@@ -153,8 +151,8 @@ impl Instance {
             texts: [
                 ("@HOSTS@", format!("{pods}[{}]", range(nodes))),
                 ("@LEAD@", format!("{pods}0")),
-                ("@FLAGS@", flags),
-                ("@RESOURCES@", resources),
+                ("@FLAGS@", flags.join(" ")),
+                ("@RESOURCES@", resources.join(" ")),
                 ("@DEVICE@", setting(DEVICE_SETTING, NETWORK_DEVICE)),
                 ("@POLICY@", setting(POLICY_SETTING, QUEUE_POLICY)),
                 (
