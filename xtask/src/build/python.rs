@@ -184,8 +184,11 @@ fn finish(draft: &Path, recipe: &Path, root: &Path, below: &[Layer]) -> Result<(
         }
     }
     compiled.sort();
+    let script = draft.join("finish.sh");
+    fs::write(&script, FINISH)?;
     Task::new("unshare")
-        .args(["--mount", "--propagation", "private", "--", "sh", "-c", FINISH, "sh"])
+        .args(["--mount", "--propagation", "private", "--", "sh"])
+        .arg(&script)
         .args([&image, &machine, &root.to_owned(), &work])
         .args([recipe.join("setup.sh"), recipe.join("smoke-test.py")])
         .args(compiled)
@@ -193,5 +196,5 @@ fn finish(draft: &Path, recipe: &Path, root: &Path, below: &[Layer]) -> Result<(
     for folder in [&image, &work, &machine] {
         cache::remove(folder)?;
     }
-    Ok(())
+    Ok(fs::remove_file(script)?)
 }

@@ -1,3 +1,4 @@
+import os
 import subprocess
 
 # Two processes as the user of the pods, on this machine.
@@ -10,4 +11,5 @@ if world.rank == 0:
     print(MPI.Get_library_version().splitlines()[0])
 """
 command = ["mpirun", "-n", "2", "python3", "-c", program]
-subprocess.run(command, user=1000, group=1000, env={"HOME": "/tmp"}, check=True, timeout=120)
+pods = {"user": 1000, "group": 1000, "env": os.environ | {"HOME": "/tmp"}}
+subprocess.run(command, **pods, check=True, timeout=120)
