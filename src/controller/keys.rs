@@ -23,7 +23,9 @@ pub(super) fn content(recipe: Recipe) -> anyhow::Result<BTreeMap<&'static str, S
 /// Makes a key pair: the private half as SEC 1 in PEM, the public half as a line of `authorized_keys`.
 fn ssh_key_pair() -> anyhow::Result<BTreeMap<&'static str, String>> {
     let secret = p521::SecretKey::random(&mut OsRng);
-    let private = secret.to_sec1_pem(LineEnding::LF).context("write a private key")?;
+    let private = secret
+        .to_sec1_pem(LineEnding::LF)
+        .context("write a private key")?;
     let point = secret.public_key().to_encoded_point(false);
     let public = KeyData::Ecdsa(EcdsaPublicKey::NistP521(point));
     let public = ssh_key::PublicKey::from(public)
@@ -79,6 +81,9 @@ mod tests {
             <[u8; 32]>::try_from(z85::decode(text).unwrap()).unwrap()
         };
         let secret = x25519_dalek::StaticSecret::from(key("secret-key"));
-        assert_eq!(x25519_dalek::PublicKey::from(&secret).to_bytes(), key("public-key"));
+        assert_eq!(
+            x25519_dalek::PublicKey::from(&secret).to_bytes(),
+            key("public-key")
+        );
     }
 }

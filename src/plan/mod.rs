@@ -17,6 +17,7 @@ mod existing;
 mod frameworks;
 mod gang;
 mod inputs;
+mod kueue;
 mod owner;
 mod patches;
 mod problem;
@@ -159,6 +160,9 @@ fn prepare(
     draft.stage(&Stage::Counts, |draft| counts::write(draft));
     draft.stage(&Stage::Resources, |draft| resources::merge(draft, framework));
     framework.check(draft, &mut problems);
+    if problems.is_empty() {
+        kueue::warn(draft, framework);
+    }
     if let Some(jobset) = &observed.jobset {
         check::jobset_is_ours(draft.job, jobset, &mut problems);
     } else {

@@ -4,17 +4,18 @@
 //! processes need into the pods. It knows nothing of the other frameworks.
 
 mod jax;
+mod mpi;
 mod plain;
 mod torch;
 mod xgboost;
 
+use super::Runtime;
 use super::counts;
 use super::draft::{Draft, PodSet, Role};
 use super::problem::{Problem, Problems, Reason};
 use super::resolve::RUNTIME_REF;
-use crate::api::runtime::MlPolicy;
 use crate::api::TrainJob;
-use super::Runtime;
+use crate::api::runtime::MlPolicy;
 
 /// What one framework does for a job.
 ///
@@ -122,7 +123,7 @@ fn chosen(job: Option<&TrainJob>, policy: &MlPolicy) -> Vec<(&'static str, Optio
     } = policy;
     let all: [(&str, bool, Option<&'static dyn Framework>); 8] = [
         ("torch", torch.is_some(), Some(torch::of(job))),
-        ("mpi", mpi.is_some(), None),
+        ("mpi", mpi.is_some(), Some(&mpi::Mpi)),
         ("jax", jax.is_some(), Some(&jax::Jax)),
         ("xgboost", xgboost.is_some(), Some(&xgboost::Xgboost)),
         ("flux", flux.is_some(), None),
@@ -158,7 +159,10 @@ pub(super) fn of(job: Option<&TrainJob>, runtime: &Runtime) -> Result<&'static d
             let names: Vec<&str> = several.iter().map(|(name, _)| *name).collect();
             Problem::invalid(
                 RUNTIME_REF,
-                format!("the runtime's mlPolicy sets {}; keep at most one of them", names.join(", ")),
+                format!(
+                    "the runtime's mlPolicy sets {}; keep at most one of them",
+                    names.join(", ")
+                ),
             )
         }
     };
