@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::{Reason, Runtime, frameworks, gang};
 use crate::api::names;
+use crate::k8s::json as k8s_json;
 use crate::k8s::path::FieldPath;
 
 /// Lists what is wrong with a runtime, with paths of the runtime.
@@ -67,6 +68,7 @@ pub fn warnings(runtime: &Runtime) -> Vec<String> {
     }
     if runtime.spec.ml_policy.as_ref().is_some_and(|ml| ml.mpi.is_some()) {
         mpi_warnings(runtime, &mut found);
+        launcher_warnings(runtime, &mut found);
     }
     found
 }
@@ -106,6 +108,42 @@ fn mpi_warnings(runtime: &Runtime, found: &mut Vec<String>) {
             "network.publishNotReadyAddresses is false: the launcher cannot resolve workers that are not ready yet"
                 .to_owned(),
         );
+    }
+}
+
+/// A launcher that starts processes on workers whose sshd does not listen yet fails, or waits for long.
+fn launcher_warnings(runtime: &Runtime, found: &mut Vec<String>) {
+    let jobs = replicated_jobs(runtime);
+    let named = |name: &str| jobs.iter().find(|job| name_of(job) == name);
+    let (Some(launcher), Some(node)) = (named(names::LAUNCHER), named(names::NODE)) else {
+        return;
+    };
+    let in_order = runtime
+        .spec
+        .template
+        .as_ref()
+        .and_then(|template| template.value().pointer("/spec/startupPolicy/startupPolicyOrder"))
+        .is_some_and(|order| order == "InOrder");
+    let waits = k8s_json::list(launcher, &["dependsOn"])
+        .iter()
+        .any(|on| name_of(on) == names::NODE && k8s_json::text(on, &["status"]) == Some("Ready"));
+    if !waits && !in_order {
+        found.push(format!(
+            "the replicated job {:?} does not wait for the workers: give it dependsOn: [{{name: {}, status: Ready}}]",
+            names::LAUNCHER,
+            names::NODE
+        ));
+    }
+    let containers = node
+        .pointer("/template/spec/template/spec/containers")
+        .unwrap_or(&Value::Null);
+    let worker = k8s_json::named(k8s_json::list(containers, &[]), names::NODE);
+    if worker.is_some_and(|worker| worker.get("readinessProbe").is_none()) {
+        found.push(format!(
+            "container {:?} of the workers has no readinessProbe, so they count as ready before their sshd accepts \
+             connections: probe its port, such as tcpSocket: {{port: 2222}}",
+            names::NODE
+        ));
     }
 }
 
