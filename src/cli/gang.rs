@@ -8,7 +8,10 @@ use crate::plan::{Gang, Member};
 /// Lays a gang out, a line for each replicated job.
 pub(super) fn text(gang: &Gang) -> String {
     let width = gang.members.iter().map(|member| member.name.len());
-    let width = width.chain(gang.left_out.iter().map(|(name, _)| name.len())).max().unwrap_or_default();
+    let width = width
+        .chain(gang.left_out.iter().map(|(name, _)| name.len()))
+        .max()
+        .unwrap_or_default();
     let mut text = format!(
         "{}, placed by {} all together or not at all\n",
         styled(PLACE, format!("Gang of {}", pods(gang.awaited()))),
@@ -22,7 +25,11 @@ pub(super) fn text(gang: &Gang) -> String {
         let _ = writeln!(text, "  {:width$}  {}", "sum", gang.reserves());
     }
     for (name, why) in &gang.left_out {
-        let _ = writeln!(text, "  {name:width$}  {}", styled(DIM, format!("# not in it: {why}")));
+        let _ = writeln!(
+            text,
+            "  {name:width$}  {}",
+            styled(DIM, format!("# not in it: {why}"))
+        );
     }
     text
 }

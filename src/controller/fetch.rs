@@ -171,7 +171,9 @@ async fn facts(ctx: &Context, key: &Key, job: &TrainJob) -> Result<Facts, Error>
         config: &ctx.config,
         observed: &observed,
     });
-    ctx.gangs.observe(&ctx.client, key, job, &needed, &mut observed).await?;
+    ctx.gangs
+        .observe(&ctx.client, key, job, &needed, &mut observed)
+        .await?;
     Ok(Facts { runtime, observed })
 }
 

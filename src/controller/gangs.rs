@@ -172,7 +172,9 @@ fn limit_range(ctx: &Context, event: &Event<Guarded<LimitRange>>) {
 }
 
 fn runtime_class(ctx: &Context, event: &Event<Guarded<RuntimeClass>>) {
-    on_change(ctx, event, |class, _, classes| classes.contains(&class.name_any()));
+    on_change(ctx, event, |class, _, classes| {
+        classes.contains(&class.name_any())
+    });
 }
 
 /// Wakes the jobs that depend on an object that changed. After a list it is not known what changed.

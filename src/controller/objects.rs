@@ -39,17 +39,25 @@ pub(super) async fn create_secret(
 ) -> Result<(), Error> {
     let name = secret.metadata.name.as_deref().unwrap_or_default();
     let doing = || format!("create Secret {name}");
-    let content = keys::content(secret.recipe).map_err(|e| Error::Panicked(e.to_string()))?;
+    let content =
+        keys::content(secret.recipe, &fetched.key.name).map_err(|e| Error::Panicked(e.to_string()))?;
     let object = Secret {
         metadata: secret.metadata.clone(),
-        type_: Some(secret.recipe.secret_type().to_owned()),
+        type_: secret.recipe.secret_type().map(str::to_owned),
         immutable: Some(true),
         data: Some(bytes(content)),
         ..Secret::default()
     };
-    match ctx.api::<Secret>(fetched.key).create(&post(), &object).await.doing(doing) {
+    match ctx
+        .api::<Secret>(fetched.key)
+        .create(&post(), &object)
+        .await
+        .doing(doing)
+    {
         Ok(_) => Ok(()),
-        Err(error) if error.class() == Class::Conflict && (started || fetched.age() > COLLECTED_WITHIN) => Ok(()),
+        Err(error) if error.class() == Class::Conflict && (started || fetched.age() > COLLECTED_WITHIN) => {
+            Ok(())
+        }
         Err(error) if error.class() == Class::Conflict => Err(Error::Foreign {
             kind: "Secret".to_owned(),
             name: name.to_owned(),
@@ -98,7 +106,11 @@ struct Wanted {
 impl Wanted {
     fn new(ctx: &Context, fetched: &Fetched<'_>, object: Value) -> Self {
         let text = |path: &[&str]| k8s_json::text(&object, path).unwrap_or_default().to_owned();
-        let (api_version, kind, name) = (text(&["apiVersion"]), text(&["kind"]), text(&["metadata", "name"]));
+        let (api_version, kind, name) = (
+            text(&["apiVersion"]),
+            text(&["kind"]),
+            text(&["metadata", "name"]),
+        );
         let (group, version) = api_version.split_once('/').unwrap_or(("", &api_version));
         let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, &kind));
         let namespace = fetched.key.namespace.as_deref().unwrap_or_default();
@@ -112,7 +124,10 @@ impl Wanted {
     }
 
     async fn get(&self) -> Result<Option<DynamicObject>, Error> {
-        self.api.get_opt(&self.name).await.map_err(|e| self.failed("get", e))
+        self.api
+            .get_opt(&self.name)
+            .await
+            .map_err(|e| self.failed("get", e))
     }
 
     /// Creates the object. Where features of the API server decide what it keeps of it, that is found out first: half
@@ -125,7 +140,11 @@ impl Wanted {
                 dry_run: true,
                 ..post()
             };
-            let answer = self.api.create(&dry, &typed).await.map_err(|e| self.failed("create", e))?;
+            let answer = self
+                .api
+                .create(&dry, &typed)
+                .await
+                .map_err(|e| self.failed("create", e))?;
             self.kept_whole(&json!(answer))?;
         }
         let created = self.api.create(&post(), &typed).await;
@@ -148,11 +167,15 @@ impl Wanted {
         let Some(change) = self.change(existing) else {
             return Ok(());
         };
-        let patched = self.api.patch(&self.name, &patch_params(), &Patch::Merge(&change)).await;
+        let patched = self
+            .api
+            .patch(&self.name, &patch_params(), &Patch::Merge(&change))
+            .await;
         match patched {
             Ok(_) => Ok(()),
             Err(kube::Error::Api(status)) if status.code == 422 => {
-                ctx.events.send(Note::kept(fetched.job, &self.kind, &status.message));
+                ctx.events
+                    .send(Note::kept(fetched.job, &self.kind, &status.message));
                 Ok(())
             }
             Err(error) => Err(self.failed("patch", error)),
@@ -177,8 +200,12 @@ impl Wanted {
             return None;
         }
         // No other object of this name is meant.
-        k8s_json::object_mut(&mut change, &["metadata"])
-            .insert("uid".to_owned(), k8s_json::at(existing, &["metadata", "uid"]).cloned().unwrap_or_default());
+        k8s_json::object_mut(&mut change, &["metadata"]).insert(
+            "uid".to_owned(),
+            k8s_json::at(existing, &["metadata", "uid"])
+                .cloned()
+                .unwrap_or_default(),
+        );
         Some(change)
     }
 

@@ -70,7 +70,11 @@ pub fn covers(value: &Value, wanted: &Value) -> bool {
             .iter()
             .all(|(key, wanted)| covers(value.get(key).unwrap_or(&Value::Null), wanted)),
         (Value::Array(value), Value::Array(wanted)) => {
-            value.len() == wanted.len() && value.iter().zip(wanted).all(|(value, wanted)| covers(value, wanted))
+            value.len() == wanted.len()
+                && value
+                    .iter()
+                    .zip(wanted)
+                    .all(|(value, wanted)| covers(value, wanted))
         }
         (value, wanted) => value == wanted || is_empty(value) && is_empty(wanted),
     }
@@ -82,12 +86,22 @@ pub fn lost(value: &Value, wanted: &Value) -> Option<String> {
         match (value, wanted) {
             (Value::Null, wanted) if !is_empty(wanted) => Some(path.to_owned()),
             (Value::Object(value), Value::Object(wanted)) => wanted.iter().find_map(|(key, wanted)| {
-                let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
+                let path = if path.is_empty() {
+                    key.clone()
+                } else {
+                    format!("{path}.{key}")
+                };
                 find(&path, value.get(key).unwrap_or(&Value::Null), wanted)
             }),
-            (Value::Array(value), Value::Array(wanted)) => wanted.iter().enumerate().find_map(|(at, wanted)| {
-                find(&format!("{path}[{at}]"), value.get(at).unwrap_or(&Value::Null), wanted)
-            }),
+            (Value::Array(value), Value::Array(wanted)) => {
+                wanted.iter().enumerate().find_map(|(at, wanted)| {
+                    find(
+                        &format!("{path}[{at}]"),
+                        value.get(at).unwrap_or(&Value::Null),
+                        wanted,
+                    )
+                })
+            }
             _ => None,
         }
     }

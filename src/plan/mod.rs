@@ -18,6 +18,7 @@ mod facts;
 mod frameworks;
 mod gang;
 mod inputs;
+mod kueue;
 mod owner;
 mod patches;
 mod problem;
@@ -169,6 +170,9 @@ fn prepare(
     framework.check(draft, &mut problems);
     if let Some(scheduler) = gang::of(draft.runtime.spec.pod_group_policy.as_ref()) {
         gang::check(draft, scheduler, framework, observed, &mut problems);
+    }
+    if problems.is_empty() {
+        kueue::warn(draft, framework);
     }
     if let Some(jobset) = &observed.jobset {
         check::jobset_is_ours(draft.job, jobset, &mut problems);

@@ -1,0 +1,126 @@
+//! What Kueue makes of a job, where that differs.
+//!
+//! Kueue reserves quota for the pods that Kubeflow Trainer v2.3 would make, from code that it carries in itself; it never
+//! looks at the JobSet. The right pods are made all the same, and the author of a queued job is told what differs and how
+//! the runtime can be written so that both agree.
+
+use super::draft::{Draft, PodSet, Role};
+use super::frameworks::Framework;
+use crate::api::names;
+
+/// Warns about each replicated job for which Kueue reserves something else than is used.
+pub(super) fn warn(draft: &mut Draft<'_>, framework: &dyn Framework) {
+    let labels = draft.job.metadata.labels.as_ref();
+    if !labels.is_some_and(|labels| labels.contains_key(names::KUEUE_QUEUE_LABEL)) {
+        return;
+    }
+    let counts = draft.sets.iter().filter_map(|set| {
+        let theirs = count(draft, set);
+        (theirs != set.count).then(|| {
+            format!(
+                "Kueue reserves quota for {theirs} pods of replicated job {:?} and it has {}; {}",
+                set.name,
+                set.count,
+                advice(draft)
+            )
+        })
+    });
+    let requested = draft
+        .job
+        .spec
+        .trainer
+        .as_ref()
+        .and_then(|t| t.resources_per_node.as_ref());
+    let resources = draft.sets.iter().filter_map(|set| {
+        let ours = framework.takes(draft, set).resources && draft.runtime.spec.ml_policy.is_some();
+        let who = match (takes_resources(draft, set), ours) {
+            (true, false) => "Kueue reserves quota for them there, and it does not get them",
+            (false, true) => "it gets them, and Kueue reserves no quota for that",
+            _ => return None,
+        };
+        Some(format!(
+            "spec.trainer.resourcesPerNode, replicated job {:?}: {who}; leave resourcesPerNode out and put the \
+             resources into the runtime, so that both agree",
+            set.name
+        ))
+    });
+    let resources: Vec<String> = if requested.is_some() {
+        resources.collect()
+    } else {
+        Vec::new()
+    };
+    let mut found: Vec<String> = counts.chain(resources).collect();
+    let flux = draft
+        .runtime
+        .spec
+        .ml_policy
+        .as_ref()
+        .is_some_and(|ml| ml.flux.is_some());
+    if flux && draft.job.spec.trainer.is_none() {
+        found
+            .push("Kueue cannot admit a Flux job without spec.trainer; set spec.trainer.numNodes".to_owned());
+    }
+    draft.warnings.extend(found);
+}
+
+fn is_mpi(draft: &Draft<'_>) -> bool {
+    draft
+        .runtime
+        .spec
+        .ml_policy
+        .as_ref()
+        .is_some_and(|ml| ml.mpi.is_some())
+}
+
+fn launcher_is_node(draft: &Draft<'_>) -> bool {
+    let mpi = draft
+        .runtime
+        .spec
+        .ml_policy
+        .as_ref()
+        .and_then(|ml| ml.mpi.as_ref());
+    mpi.and_then(|mpi| mpi.run_launcher_as_node).unwrap_or(false)
+}
+
+fn advice(draft: &Draft<'_>) -> String {
+    if is_mpi(draft) {
+        format!(
+            "set spec.trainer.numNodes (2 or more where the launcher is a node), or leave mlPolicy.numNodes out of the \
+             runtime and give replicated job {:?} its parallelism",
+            names::NODE
+        )
+    } else {
+        format!(
+            "label only the replicated job that spec.trainer.numNodes is for with {}={}, and give the others their \
+             parallelism",
+            names::ANCESTOR_LABEL,
+            names::TRAINER
+        )
+    }
+}
+
+/// The pods that Kubeflow Trainer v2.3 gives a replicated job.
+fn count(draft: &Draft<'_>, set: &PodSet) -> i64 {
+    let wanted = draft.job.num_nodes();
+    if is_mpi(draft) {
+        if let (names::NODE, Some(wanted)) = (set.name.as_str(), wanted) {
+            return if launcher_is_node(draft) {
+                (wanted - 1).max(1)
+            } else {
+                wanted
+            };
+        }
+    } else if let (Some(wanted), true) = (wanted, draft.trainer().is_some_and(|t| t.index == set.index)) {
+        return wanted;
+    }
+    match &draft.runtime.spec.ml_policy {
+        Some(policy) if set.role == Role::Trainer => i64::from(policy.num_nodes.unwrap_or(1)).max(1),
+        _ => draft.runtime_parallelism(set).unwrap_or(1).max(1),
+    }
+}
+
+/// Whether Kubeflow Trainer v2.3 puts `resourcesPerNode` into a replicated job.
+fn takes_resources(draft: &Draft<'_>, set: &PodSet) -> bool {
+    let worker = is_mpi(draft) && launcher_is_node(draft) && set.name == names::NODE;
+    draft.runtime.spec.ml_policy.is_some() && (set.role == Role::Trainer || worker)
+}
