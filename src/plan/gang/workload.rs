@@ -10,6 +10,8 @@ use super::{Gang, GangScheduler};
 use crate::api::names;
 use crate::api::runtime::WorkloadPolicy;
 use crate::plan::draft::Draft;
+use crate::plan::problem::{Problem, Problems};
+use crate::plan::resolve::RUNTIME_REF;
 
 /// Name of the one template of the Workload.
 const TEMPLATE: &str = "gang";
@@ -28,6 +30,22 @@ impl GangScheduler for Workload {
         let mut classes = draft.priority_classes(0..draft.sets.len());
         classes.extend(own);
         classes
+    }
+
+    fn check(&self, draft: &Draft<'_>, problems: &mut Problems) {
+        let Some(policy) = policy(draft) else { return };
+        let mut of_pods = draft.priority_classes(0..draft.sets.len());
+        let class = policy
+            .priority_class_name
+            .clone()
+            .or_else(|| Some(of_pods.pop()?.0));
+        if let Some(class) = class.filter(|class| names::SYSTEM_PRIORITY_CLASSES.contains(&class.as_str())) {
+            let message = format!(
+                "a gang of podGroupPolicy.workload cannot have the PriorityClass {class:?}, Kubernetes keeps it for \
+                 single pods; name another one in podGroupPolicy.workload.priorityClassName"
+            );
+            problems.push(Problem::invalid(RUNTIME_REF, message));
+        }
     }
 
     fn no_effect(&self, scheduler: Option<&str>) -> Option<&'static str> {
