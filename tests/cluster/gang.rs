@@ -315,6 +315,9 @@ async fn a_gang_forms_again_after_a_suspension_and_after_a_restart() {
     let cluster = Cluster::take().await;
     let _controller = Controller::start();
     let nodes = Nodes::make(&cluster, 1).await;
+    let priority = format!("{}-gold", cluster.namespace);
+    let class = json!({"metadata": {"name": priority}, "value": 7});
+    let classes = create_cluster_wide::<PriorityClass>(&cluster, class).await;
     let policy = json!({"workload": {"disruptionMode": "Single", "priorityClassName": priority}});
     apply(&cluster, &runtime(&cluster, "gang", policy)).await;
     cluster
