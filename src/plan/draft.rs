@@ -3,7 +3,7 @@
 use k8s_openapi::api::core::v1::ConfigMap;
 use serde_json::{Map, Value, json};
 
-use super::frameworks::{Framework, Takes};
+use super::frameworks::{Framework, Part};
 use super::trace::{Stage, Trace};
 use super::{Config, NewSecret, Runtime};
 use crate::api::{TrainJob, names};
@@ -202,10 +202,10 @@ impl<'a> Draft<'a> {
     }
 
     /// Lists the indexes of the replicated jobs that take a part of `spec.trainer`.
-    pub(super) fn that_take(&self, framework: &dyn Framework, part: impl Fn(Takes) -> bool) -> Vec<usize> {
+    pub(super) fn that_take(&self, framework: &dyn Framework, part: Part) -> Vec<usize> {
         self.sets
             .iter()
-            .filter(|set| part(framework.takes(self, set)))
+            .filter(|set| framework.takes(self, set, part))
             .map(|set| set.index)
             .collect()
     }

@@ -314,15 +314,4 @@ mod tests {
         assert_eq!(warned(both), 0);
         assert_eq!(warned(json!({"mlPolicy": {}})), 1);
     }
-
-    #[test]
-    fn what_this_release_cannot_run_is_told_when_the_runtime_is_made() {
-        let found = warnings(&runtime(json!({"mlPolicy": {"flux": {}}})));
-        assert!(
-            found
-                .iter()
-                .any(|w| w.contains("mlPolicy.flux is not supported yet")),
-            "{found:?}"
-        );
-    }
 }

@@ -51,13 +51,9 @@ pub(super) trait Framework: Sync {
         counts::settle(draft);
     }
 
-    /// Which parts of `spec.trainer` the pods of a replicated job take.
-    fn takes(&self, _draft: &Draft<'_>, set: &PodSet) -> Takes {
-        if set.role == Role::Trainer {
-            Takes::ALL
-        } else {
-            Takes::NOTHING
-        }
+    /// Whether the pods of a replicated job take a part of `spec.trainer`.
+    fn takes(&self, _draft: &Draft<'_>, set: &PodSet, _part: Part) -> bool {
+        set.role == Role::Trainer
     }
 
     /// Whether the pods of a replicated job compute together: they are the gang, and their resources tell the number
@@ -78,29 +74,14 @@ pub(super) trait Framework: Sync {
     fn inject(&self, draft: &mut Draft<'_>);
 }
 
-/// Parts of `spec.trainer`, for the container `node` of one replicated job.
+/// A part of `spec.trainer`, which the container `node` of a replicated job takes or not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Takes {
-    pub(super) image: bool,
+pub(super) enum Part {
+    Image,
     /// Command and arguments.
-    pub(super) command: bool,
-    pub(super) env: bool,
-    pub(super) resources: bool,
-}
-
-impl Takes {
-    pub(super) const ALL: Self = Self {
-        image: true,
-        command: true,
-        env: true,
-        resources: true,
-    };
-    pub(super) const NOTHING: Self = Self {
-        image: false,
-        command: false,
-        env: false,
-        resources: false,
-    };
+    Command,
+    Env,
+    Resources,
 }
 
 /// The framework of a runtime without one.

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use k8s_openapi::api::core::v1::ConfigMap;
 use serde_json::{Value, json};
 
-use super::{Framework, Takes};
+use super::{Framework, Part};
 use crate::api::names;
 use crate::api::runtime::MpiPolicy;
 use crate::k8s::json::list_mut;
@@ -154,23 +154,13 @@ impl Framework for Mpi {
 
     /// Image and environment go to the pods that compute and to the launcher, command and arguments to the launcher, and
     /// resources to those that compute: a launcher that is no node holds no accelerator.
-    fn takes(&self, draft: &Draft<'_>, set: &PodSet) -> Takes {
+    fn takes(&self, draft: &Draft<'_>, set: &PodSet, part: Part) -> bool {
         let labelled = set.role == Role::Trainer;
-        match set.name.as_str() {
-            names::NODE => Takes {
-                image: labelled,
-                command: false,
-                env: true,
-                resources: true,
-            },
-            names::LAUNCHER => Takes {
-                image: labelled,
-                command: labelled,
-                env: true,
-                resources: launcher_is_node(draft) || draft.set(names::NODE).is_none(),
-            },
-            _ if labelled => Takes::ALL,
-            _ => Takes::NOTHING,
+        match (set.name.as_str(), part) {
+            (names::NODE, Part::Command) => false,
+            (names::NODE, Part::Env | Part::Resources) | (names::LAUNCHER, Part::Env) => true,
+            (names::LAUNCHER, Part::Resources) => launcher_is_node(draft) || draft.set(names::NODE).is_none(),
+            _ => labelled,
         }
     }
 

@@ -23,6 +23,10 @@ const ENTRYPOINT: &str = include_str!("entrypoint.sh");
 const VIEW_IMAGE: &str = "ghcr.io/converged-computing/flux-view-ubuntu:tag-jammy";
 const NETWORK_DEVICE: &str = "eth0";
 const QUEUE_POLICY: &str = "fcfs";
+/// Variable that names the network device of the brokers.
+const DEVICE_SETTING: &str = "FLUX_NETWORK_DEVICE";
+/// Variable that names the order in which Flux starts jobs.
+const POLICY_SETTING: &str = "FLUX_QUEUE_POLICY";
 /// Init container that brings Flux.
 const INSTALLER: &str = "flux-installer";
 const CONFIG_PATH: &str = "/etc/flux-config";
@@ -58,6 +62,16 @@ impl Framework for Flux {
                 "the runtime has an init container {INSTALLER:?}, which is the name of the one that brings Flux; rename it"
             );
             problems.push(Problem::invalid("spec.trainer.initContainers", message));
+        }
+        for name in [DEVICE_SETTING, POLICY_SETTING] {
+            let value = setting(draft, trainer, name).unwrap_or_default();
+            if !value
+                .chars()
+                .all(|c| c.is_ascii_alphanumeric() || "-_.:@/".contains(c))
+            {
+                let message = format!("{name} is {value:?}; use letters, digits and any of - _ . : @ /");
+                problems.push(Problem::invalid("spec.trainer.env", message));
+            }
         }
         check::volume_is_free(draft, trainer, &scripts_name(draft), problems);
         check::mount_is_free(draft, trainer, names::NODE, CONFIG_PATH, problems);
@@ -121,13 +135,15 @@ impl Instance {
             devices.processes().unwrap_or(0),
         );
         let pods = format!("{}-{}-0-", draft.job_name(), trainer.name);
-        let (mut flags, mut resources) = (
-            format!("-N {nodes} -n {}", tasks.saturating_mul(nodes)),
-            format!("--cores={}", range(tasks)),
-        );
+        let mut flags = vec![format!("-N {nodes} -n {}", tasks.saturating_mul(nodes))];
+        let mut resources = vec![format!("--cores={}", range(tasks))];
         if gpus > 0 {
-            flags.push_str(&format!(" -g {gpus}"));
-            resources.push_str(&format!(" --gpu={}", range(gpus)));
+            // The flag counts the GPUs of one task. Tasks that share a GPU cannot ask for a part of it: they see all.
+            flags.push(match gpus / tasks {
+                0 => "-o gpu-affinity=off".to_owned(),
+                each => format!("-g {each}"),
+            });
+            resources.push(format!("--gpu={}", range(gpus)));
         }
         let namespace = draft.job.metadata.namespace.as_deref().unwrap_or_default();
         Self {
@@ -135,10 +151,10 @@ impl Instance {
             texts: [
                 ("@HOSTS@", format!("{pods}[{}]", range(nodes))),
                 ("@LEAD@", format!("{pods}0")),
-                ("@FLAGS@", flags),
-                ("@RESOURCES@", resources),
-                ("@DEVICE@", setting("FLUX_NETWORK_DEVICE", NETWORK_DEVICE)),
-                ("@POLICY@", setting("FLUX_QUEUE_POLICY", QUEUE_POLICY)),
+                ("@FLAGS@", flags.join(" ")),
+                ("@RESOURCES@", resources.join(" ")),
+                ("@DEVICE@", setting(DEVICE_SETTING, NETWORK_DEVICE)),
+                ("@POLICY@", setting(POLICY_SETTING, QUEUE_POLICY)),
                 (
                     "@DOMAIN@",
                     format!("{}.{namespace}.svc.cluster.local", draft.subdomain()),
