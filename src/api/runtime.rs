@@ -378,7 +378,7 @@ pub struct WorkloadPolicy {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 317))]
     pub topology_key: Option<String>,
-    /// PriorityClass of the gang; absent, that of its pods.
+    /// PriorityClass of the gang and of its pods; absent, the one that all its pods name.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 253))]
     pub priority_class_name: Option<String>,

@@ -35,7 +35,7 @@ pub(super) trait GangScheduler: Sync {
     fn priority_classes(&self, draft: &Draft<'_>) -> Vec<(String, String)>;
 
     /// Finds what is wrong with the job for this scheduler alone.
-    fn check(&self, _draft: &Draft<'_>, _problems: &mut Problems) {}
+    fn check(&self, _draft: &Draft<'_>, _members: &[usize], _problems: &mut Problems) {}
 
     /// Tells what keeps the policy from having an effect on the pods of a replicated job, given the scheduler that it
     /// names, if any.
@@ -86,9 +86,10 @@ pub(super) fn check(
     observed: &Observed,
     problems: &mut Problems,
 ) {
-    scheduler.check(draft, problems);
+    let members = members::of(draft, framework).inside;
+    scheduler.check(draft, &members, problems);
     priority_classes_exist(draft, scheduler, observed, problems);
-    if members::of(draft, framework).inside.is_empty() && !draft.sets.is_empty() {
+    if members.is_empty() && !draft.sets.is_empty() {
         let names: Vec<&str> = draft.sets.iter().map(|set| set.name.as_str()).collect();
         let message = format!(
             "the runtime's podGroupPolicy.{} has no pods to place together: each of the replicated jobs {} starts only \

@@ -22,7 +22,7 @@ impl GangScheduler for Volcano {
         draft.priority_classes(0..draft.sets.len())
     }
 
-    fn check(&self, draft: &Draft<'_>, problems: &mut Problems) {
+    fn check(&self, draft: &Draft<'_>, _members: &[usize], problems: &mut Problems) {
         if queue(draft) == Some("") {
             let field = FieldPath::new("spec.annotations").key(names::VOLCANO_QUEUE_ANNOTATION);
             let message = format!(
