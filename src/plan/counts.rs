@@ -32,17 +32,30 @@ pub(super) fn settle(draft: &mut Draft<'_>) {
     }
 }
 
+/// Settles the counts where a job's nodes are the pods of one replicated job only: those that the runtime or the job
+/// asks for, or 1 where it trains. The others keep the runtime's parallelism.
+pub(super) fn settle_nodes(draft: &mut Draft<'_>, nodes: Option<usize>) {
+    for set in draft.sets.iter_mut().filter(|set| set.role != Role::Other) {
+        set.replicas = 1;
+    }
+    let wanted = draft.job.num_nodes().map(|nodes| nodes.max(0));
+    let policy = draft.runtime.spec.ml_policy.as_ref().and_then(|policy| policy.num_nodes);
+    let Some(set) = nodes.and_then(|index| draft.sets.get_mut(index)) else {
+        return;
+    };
+    let default = (set.role == Role::Trainer).then_some(1);
+    if let Some(count) = wanted.or(policy.map(|nodes| i64::from(nodes).max(1))).or(default) {
+        set.count = count;
+        set.replicas = 1;
+    }
+}
+
 /// Writes the counts into the JobSet: parallelism and completions are always equal.
 pub(super) fn write(draft: &mut Draft<'_>) {
     for set in draft.sets.clone() {
-        let why = match (
-            set.role,
-            draft.job.spec.trainer.as_ref().and_then(|t| t.num_nodes),
-        ) {
-            (Role::Trainer, Some(_)) => "spec.trainer.numNodes",
-            (Role::Trainer, None) if draft.runtime.spec.ml_policy.is_some() => {
-                "the runtime's mlPolicy.numNodes"
-            }
+        let why = match draft.job.num_nodes() {
+            Some(nodes) if set.role == Role::Trainer && nodes.max(0) == set.count => "spec.trainer.numNodes",
+            _ if set.role == Role::Trainer && draft.runtime.spec.ml_policy.is_some() => "the runtime's mlPolicy.numNodes",
             _ => "the runtime's parallelism, completions follow it",
         };
         draft.because(format!("replicatedJobs[{}].template.spec", set.name), || {
@@ -54,8 +67,8 @@ pub(super) fn write(draft: &mut Draft<'_>) {
         let spec = k8s_json::object_mut(rjob, &["template", "spec"]);
         spec.insert("parallelism".to_owned(), Value::from(set.count));
         spec.insert("completions".to_owned(), Value::from(set.count));
-        if set.role != Role::Other {
-            k8s_json::object_mut(rjob, &[]).insert("replicas".to_owned(), json!(1));
+        if rjob.get("replicas").map_or(set.role != Role::Other, |old| *old != json!(set.replicas)) {
+            k8s_json::object_mut(rjob, &[]).insert("replicas".to_owned(), json!(set.replicas));
         }
     }
 }

@@ -1,5 +1,7 @@
 //! The JobSet in the making: one copy of the pods, and for each replicated job what the stages must know of it.
 
+use std::fmt::Display;
+
 use k8s_openapi::api::core::v1::ConfigMap;
 use serde_json::{Map, Value, json};
 
@@ -54,6 +56,13 @@ pub(super) struct PodSet {
     pub(super) count: i64,
     /// Number of Jobs.
     pub(super) replicas: i64,
+}
+
+impl PodSet {
+    /// Gives the number of all its pods.
+    pub(super) fn pods(&self) -> i64 {
+        self.replicas.saturating_mul(self.count)
+    }
 }
 
 /// The working state that the stages pass on.
@@ -248,7 +257,7 @@ impl<'a> Draft<'a> {
     }
 
     /// Gives the DNS name of a pod, as JobSet makes it.
-    pub(super) fn host(&self, set: &PodSet, replica: i64, pod: i64) -> String {
+    pub(super) fn host(&self, set: &PodSet, replica: impl Display, pod: impl Display) -> String {
         format!(
             "{}-{}-{replica}-{pod}.{}",
             self.job_name(),
@@ -278,11 +287,16 @@ impl<'a> Draft<'a> {
         Some(k8s_json::object_mut(self.replicated_job_mut(index)?, &POD_SPEC))
     }
 
+    /// Gives the spec that the runtime gives the pods of a replicated job.
+    pub(super) fn runtime_pod_spec(&self, set: &PodSet) -> Option<&'a Value> {
+        let template = self.runtime.spec.template.as_ref()?.value();
+        let job = k8s_json::list(template, &["spec", "replicatedJobs"]).get(set.index)?;
+        k8s_json::at(job, &POD_SPEC)
+    }
+
     /// Lists the words of the command that the runtime gives the container `node` of a replicated job.
     pub(super) fn runtime_command(&self, set: &PodSet) -> impl Iterator<Item = &'a str> + use<'a> {
-        let template = self.runtime.spec.template.as_ref().map_or(&Value::Null, |t| t.value());
-        let job = k8s_json::list(template, &["spec", "replicatedJobs"]).get(set.index);
-        let pod = job.and_then(|job| k8s_json::at(job, &POD_SPEC)).unwrap_or(&Value::Null);
+        let pod = self.runtime_pod_spec(set).unwrap_or(&Value::Null);
         let node = k8s_json::named(k8s_json::list(pod, &["containers"]), names::NODE).unwrap_or(&Value::Null);
         k8s_json::list(node, &["command"]).iter().filter_map(Value::as_str)
     }

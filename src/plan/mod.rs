@@ -17,11 +17,13 @@ mod existing;
 mod frameworks;
 mod gang;
 mod inputs;
+mod kueue;
 mod owner;
 mod patches;
 mod problem;
 mod resolve;
 mod resources;
+mod roles;
 pub mod runtime_rules;
 mod secrets;
 mod sections;
@@ -156,6 +158,7 @@ fn prepare(
         check::warn(draft, framework);
     }
     framework.settle_counts(draft);
+    kueue::warn(draft, framework);
     draft.stage(&Stage::Counts, |draft| counts::write(draft));
     draft.stage(&Stage::Resources, |draft| resources::merge(draft, framework));
     framework.check(draft, &mut problems);
