@@ -37,17 +37,25 @@ pub(super) async fn create_secret(
 ) -> Result<(), Error> {
     let name = secret.metadata.name.as_deref().unwrap_or_default();
     let doing = || format!("create Secret {name}");
-    let content = keys::content(secret.recipe).map_err(|e| Error::Panicked(e.to_string()))?;
+    let content =
+        keys::content(secret.recipe, &fetched.key.name).map_err(|e| Error::Panicked(e.to_string()))?;
     let object = Secret {
         metadata: secret.metadata.clone(),
-        type_: Some(secret.recipe.secret_type().to_owned()),
+        type_: secret.recipe.secret_type().map(str::to_owned),
         immutable: Some(true),
         data: Some(bytes(content)),
         ..Secret::default()
     };
-    match ctx.api::<Secret>(fetched.key).create(&post(), &object).await.doing(doing) {
+    match ctx
+        .api::<Secret>(fetched.key)
+        .create(&post(), &object)
+        .await
+        .doing(doing)
+    {
         Ok(_) => Ok(()),
-        Err(error) if error.class() == Class::Conflict && (started || fetched.age() > COLLECTED_WITHIN) => Ok(()),
+        Err(error) if error.class() == Class::Conflict && (started || fetched.age() > COLLECTED_WITHIN) => {
+            Ok(())
+        }
         Err(error) if error.class() == Class::Conflict => Err(Error::Foreign {
             kind: "Secret".to_owned(),
             name: name.to_owned(),
@@ -64,7 +72,11 @@ fn bytes(content: BTreeMap<&'static str, String>) -> BTreeMap<String, ByteString
 /// Creates an object, or brings the one that is there up to date.
 pub(super) async fn ensure(ctx: &Context, fetched: &Fetched<'_>, object: Value) -> Result<(), Error> {
     let text = |path: &[&str]| k8s_json::text(&object, path).unwrap_or_default().to_owned();
-    let (api_version, kind, name) = (text(&["apiVersion"]), text(&["kind"]), text(&["metadata", "name"]));
+    let (api_version, kind, name) = (
+        text(&["apiVersion"]),
+        text(&["kind"]),
+        text(&["metadata", "name"]),
+    );
     let (group, version) = api_version.split_once('/').unwrap_or(("", &api_version));
     let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, &kind));
     let namespace = fetched.key.namespace.as_deref().unwrap_or_default();
@@ -97,7 +109,9 @@ pub(super) async fn ensure(ctx: &Context, fetched: &Fetched<'_>, object: Value) 
         }
     }
     match api.get_opt(&name).await.map_err(missing)? {
-        Some(existing) if !fetched.job.controls(existing.meta()) => return Err(Error::Foreign { kind, name }),
+        Some(existing) if !fetched.job.controls(existing.meta()) => {
+            return Err(Error::Foreign { kind, name });
+        }
         Some(existing) if k8s_json::covers(&json!(existing), &object) => {
             return Ok(());
         }

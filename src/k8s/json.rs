@@ -70,7 +70,11 @@ pub fn covers(value: &Value, wanted: &Value) -> bool {
             .iter()
             .all(|(key, wanted)| covers(value.get(key).unwrap_or(&Value::Null), wanted)),
         (Value::Array(value), Value::Array(wanted)) => {
-            value.len() == wanted.len() && value.iter().zip(wanted).all(|(value, wanted)| covers(value, wanted))
+            value.len() == wanted.len()
+                && value
+                    .iter()
+                    .zip(wanted)
+                    .all(|(value, wanted)| covers(value, wanted))
         }
         (value, wanted) => value == wanted || is_empty(value) && is_empty(wanted),
     }

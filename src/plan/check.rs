@@ -142,6 +142,43 @@ fn reserved_env(draft: &Draft<'_>, framework: &dyn Framework, problems: &mut Pro
     }
 }
 
+/// A volume that a framework adds must not take the place of one that the runtime has under its name.
+pub(super) fn volume_is_free(draft: &Draft<'_>, set: &PodSet, volume: &str, problems: &mut Problems) {
+    let spec = draft.pod_spec(set.index).unwrap_or(&Value::Null);
+    if k8s_json::named(k8s_json::list(spec, &["volumes"]), volume).is_some() {
+        let message = format!(
+            "replicated job {:?} of the runtime has a volume {volume:?}, which is a name that the framework uses; \
+             rename it",
+            set.name
+        );
+        problems.push(Problem::invalid(RUNTIME_REF, message));
+    }
+}
+
+/// A mount that a framework adds must not hide one of the runtime, or be hidden by it.
+pub(super) fn mount_is_free(
+    draft: &Draft<'_>,
+    set: &PodSet,
+    container: &str,
+    path: &str,
+    problems: &mut Problems,
+) {
+    let same = |mount: &&Value| {
+        k8s_json::text(mount, &["mountPath"])
+            .is_some_and(|p| p.trim_end_matches('/') == path.trim_end_matches('/'))
+    };
+    let mounts = draft.container(set.index, container).unwrap_or(&Value::Null);
+    if let Some(taken) = k8s_json::list(mounts, &["volumeMounts"]).iter().find(same) {
+        let message = format!(
+            "container {container:?} of replicated job {:?} of the runtime mounts volume {:?} at {path}, where the \
+             framework mounts its own; use another path",
+            set.name,
+            k8s_json::name(taken).unwrap_or_default()
+        );
+        problems.push(Problem::invalid(RUNTIME_REF, message));
+    }
+}
+
 /// A framework without a container to set up would start pods that never find each other.
 fn trainer_exists(draft: &Draft<'_>, framework: &dyn Framework, problems: &mut Problems) {
     if !framework.needs_trainer() || draft.sets.is_empty() {
@@ -242,8 +279,18 @@ pub(super) fn warn(draft: &mut Draft<'_>, framework: &dyn Framework) {
     );
     let trains = draft.trainer().is_some();
     let set = [
-        ("image", trainer.image.is_some(), !taken(|t| t.image), no_trainer.as_str()),
-        ("command", trainer.command.is_some(), !taken(|t| t.command), &no_trainer),
+        (
+            "image",
+            trainer.image.is_some(),
+            !taken(|t| t.image),
+            no_trainer.as_str(),
+        ),
+        (
+            "command",
+            trainer.command.is_some(),
+            !taken(|t| t.command),
+            &no_trainer,
+        ),
         ("args", trainer.args.is_some(), !taken(|t| t.command), &no_trainer),
         (
             "env",

@@ -5,6 +5,11 @@ use serde_json::{Value, json};
 use super::draft::{Draft, Role};
 use crate::k8s::json as k8s_json;
 
+/// Why a count is the job's own wish.
+pub(super) const FROM_JOB: &str = "spec.trainer.numNodes";
+/// Why a count is the runtime's.
+pub(super) const FROM_POLICY: &str = "the runtime's mlPolicy.numNodes";
+
 /// Settles the counts: the runtime's parallelism, the policy's `numNodes` for what trains, the job's own `numNodes`
 /// for the first of those.
 pub(super) fn settle(draft: &mut Draft<'_>) {
@@ -12,20 +17,12 @@ pub(super) fn settle(draft: &mut Draft<'_>) {
     if let Some(policy) = policy {
         let nodes = i64::from(policy.num_nodes.unwrap_or(1)).max(1);
         for set in draft.sets.iter_mut().filter(|set| set.role == Role::Trainer) {
-            set.count = nodes;
+            (set.count, set.count_why) = (nodes, FROM_POLICY);
         }
     }
-    let wanted = draft
-        .job
-        .spec
-        .trainer
-        .as_ref()
-        .and_then(|trainer| trainer.num_nodes);
-    if let (Some(wanted), Some(set)) = (
-        wanted,
-        draft.sets.iter_mut().find(|set| set.role == Role::Trainer),
-    ) {
-        set.count = i64::from(wanted).max(0);
+    let first = draft.sets.iter_mut().find(|set| set.role == Role::Trainer);
+    if let (Some(wanted), Some(set)) = (draft.job.num_nodes(), first) {
+        (set.count, set.count_why) = (wanted.max(0), FROM_JOB);
     }
     for set in draft.sets.iter_mut().filter(|set| set.role != Role::Other) {
         set.replicas = 1;
@@ -38,14 +35,15 @@ pub(super) fn settle_nodes(draft: &mut Draft<'_>, nodes: Option<usize>) {
     for set in draft.sets.iter_mut().filter(|set| set.role != Role::Other) {
         set.replicas = 1;
     }
-    let wanted = draft.job.num_nodes().map(|nodes| nodes.max(0));
     let policy = draft.runtime.spec.ml_policy.as_ref().and_then(|policy| policy.num_nodes);
+    let wanted = draft.job.num_nodes().map(|nodes| (nodes.max(0), FROM_JOB));
+    let policy = policy.map(|nodes| (i64::from(nodes).max(1), FROM_POLICY));
     let Some(set) = nodes.and_then(|index| draft.sets.get_mut(index)) else {
         return;
     };
-    let default = (set.role == Role::Trainer).then_some(1);
-    if let Some(count) = wanted.or(policy.map(|nodes| i64::from(nodes).max(1))).or(default) {
-        set.count = count;
+    let default = (set.role == Role::Trainer).then_some((1, FROM_POLICY));
+    if let Some(count) = wanted.or(policy).or(default) {
+        (set.count, set.count_why) = count;
         set.replicas = 1;
     }
 }
@@ -53,13 +51,8 @@ pub(super) fn settle_nodes(draft: &mut Draft<'_>, nodes: Option<usize>) {
 /// Writes the counts into the JobSet: parallelism and completions are always equal.
 pub(super) fn write(draft: &mut Draft<'_>) {
     for set in draft.sets.clone() {
-        let why = match draft.job.num_nodes() {
-            Some(nodes) if set.role == Role::Trainer && nodes.max(0) == set.count => "spec.trainer.numNodes",
-            _ if set.role == Role::Trainer && draft.runtime.spec.ml_policy.is_some() => "the runtime's mlPolicy.numNodes",
-            _ => "the runtime's parallelism, completions follow it",
-        };
         draft.because(format!("replicatedJobs[{}].template.spec", set.name), || {
-            why.to_owned()
+            set.count_why.to_owned()
         });
         let Some(rjob) = draft.replicated_job_mut(set.index) else {
             continue;

@@ -54,6 +54,8 @@ pub(super) struct PodSet {
     pub(super) role: Role,
     /// Pods of each of its Jobs.
     pub(super) count: i64,
+    /// Where that number comes from.
+    pub(super) count_why: &'static str,
     /// Number of Jobs.
     pub(super) replicas: i64,
 }
@@ -141,6 +143,7 @@ impl<'a> Draft<'a> {
                 name: k8s_json::name(rjob).unwrap_or_default().to_owned(),
                 role: Role::of(rjob),
                 count: whole(k8s_json::at(rjob, &["template", "spec", "parallelism"]), 1).max(1),
+                count_why: "the runtime's parallelism, completions follow it",
                 replicas: whole(rjob.get("replicas"), 1),
             })
             .collect();
@@ -208,11 +211,7 @@ impl<'a> Draft<'a> {
     }
 
     /// Lists the indexes of the replicated jobs that take a part of `spec.trainer`.
-    pub(super) fn that_take(
-        &self,
-        framework: &dyn Framework,
-        part: impl Fn(Takes) -> bool,
-    ) -> Vec<usize> {
+    pub(super) fn that_take(&self, framework: &dyn Framework, part: impl Fn(Takes) -> bool) -> Vec<usize> {
         self.sets
             .iter()
             .filter(|set| part(framework.takes(self, set)))
@@ -266,6 +265,11 @@ impl<'a> Draft<'a> {
         )
     }
 
+    /// Lists the DNS names of all pods of a replicated job.
+    pub(super) fn hosts(&self, set: &PodSet) -> impl Iterator<Item = String> {
+        (0..set.replicas).flat_map(move |replica| (0..set.count).map(move |pod| self.host(set, replica, pod)))
+    }
+
     /// Gives the subdomain of the pods' names.
     pub(super) fn subdomain(&self) -> &str {
         k8s_json::text(&self.jobset, &["spec", "network", "subdomain"])
@@ -287,18 +291,41 @@ impl<'a> Draft<'a> {
         Some(k8s_json::object_mut(self.replicated_job_mut(index)?, &POD_SPEC))
     }
 
+    /// Gives what the runtime says of a replicated job, before anything was changed.
+    fn runtime_job(&self, set: &PodSet) -> &'a Value {
+        let template = self
+            .runtime
+            .spec
+            .template
+            .as_ref()
+            .map_or(&Value::Null, |t| t.value());
+        k8s_json::list(template, &["spec", "replicatedJobs"])
+            .get(set.index)
+            .unwrap_or(&Value::Null)
+    }
+
     /// Gives the spec that the runtime gives the pods of a replicated job.
     pub(super) fn runtime_pod_spec(&self, set: &PodSet) -> Option<&'a Value> {
-        let template = self.runtime.spec.template.as_ref()?.value();
-        let job = k8s_json::list(template, &["spec", "replicatedJobs"]).get(set.index)?;
-        k8s_json::at(job, &POD_SPEC)
+        k8s_json::at(self.runtime_job(set), &POD_SPEC)
+    }
+
+    /// Gives the replicas that the runtime states for a replicated job.
+    pub(super) fn runtime_replicas(&self, set: &PodSet) -> Option<i64> {
+        self.runtime_job(set).get("replicas")?.as_i64()
+    }
+
+    /// Gives the parallelism that the runtime states for a replicated job.
+    pub(super) fn runtime_parallelism(&self, set: &PodSet) -> Option<i64> {
+        k8s_json::at(self.runtime_job(set), &["template", "spec", "parallelism"])?.as_i64()
     }
 
     /// Lists the words of the command that the runtime gives the container `node` of a replicated job.
     pub(super) fn runtime_command(&self, set: &PodSet) -> impl Iterator<Item = &'a str> + use<'a> {
         let pod = self.runtime_pod_spec(set).unwrap_or(&Value::Null);
         let node = k8s_json::named(k8s_json::list(pod, &["containers"]), names::NODE).unwrap_or(&Value::Null);
-        k8s_json::list(node, &["command"]).iter().filter_map(Value::as_str)
+        k8s_json::list(node, &["command"])
+            .iter()
+            .filter_map(Value::as_str)
     }
 
     /// Gives the resources that a container asks for, after all merges.

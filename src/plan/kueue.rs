@@ -1,65 +1,130 @@
-//! What Kueue takes a job for, where that is not what is rendered.
+//! What Kueue makes of a job, where that differs.
 //!
-//! Kueue renders a TrainJob by rules of its own, which know neither roles nor the policies of this program, and
-//! reserves quota for that. Source of the rules: Kubeflow Trainer, which Kueue links.
+//! Kueue reserves quota for the pods that Kubeflow Trainer v2.3 would make, from code that it carries in itself; it never
+//! looks at the JobSet. The right pods are made all the same, and the author of a queued job is told what differs and how
+//! the runtime can be written so that both agree.
 
-use super::draft::{Draft, Role};
+use super::draft::{Draft, PodSet, Role};
 use super::frameworks::Framework;
 use crate::api::names;
 
-/// Warns where Kueue reserves quota for another number of pods, or other resources, than will run. Counts are settled.
+/// Warns about each replicated job for which Kueue reserves something else than is used.
 pub(super) fn warn(draft: &mut Draft<'_>, framework: &dyn Framework) {
     let labels = draft.job.metadata.labels.as_ref();
     if !labels.is_some_and(|labels| labels.contains_key(names::KUEUE_QUEUE_LABEL)) {
         return;
     }
-    let mut warnings = Vec::new();
-    for (at, set) in draft.sets.iter().enumerate() {
-        let counted = counted(draft, at);
-        if counted != set.pods() {
-            warnings.push(format!(
-                "Kueue reserves quota for {counted} pods of replicated job {:?}, but {} will run; label only the \
-                 replicated job whose pods are the nodes {}={}, and set the others' parallelism in the runtime",
+    let counts = draft.sets.iter().filter_map(|set| {
+        let replicas = match set.role {
+            Role::Other => draft.runtime_replicas(set).unwrap_or(1),
+            _ => 1,
+        };
+        let theirs = count(draft, set).saturating_mul(replicas);
+        (theirs != set.pods()).then(|| {
+            format!(
+                "Kueue reserves quota for {theirs} pods of replicated job {:?} and it has {}; {}",
                 set.name,
                 set.pods(),
-                names::ANCESTOR_LABEL,
-                names::TRAINER
-            ));
-        }
-        let resources = draft.job.spec.trainer.as_ref().and_then(|t| t.resources_per_node.as_ref());
-        let takes = framework.takes(draft, set).resources;
-        if resources.is_some() && takes != (set.role == Role::Trainer) && draft.container(set.index, names::NODE).is_some()
-        {
-            warnings.push(format!(
-                "Kueue {} spec.trainer.resourcesPerNode for replicated job {:?}, the pods {}; set the resources in \
-                 the runtime instead",
-                if takes { "does not count" } else { "counts" },
-                set.name,
-                if takes { "get them" } else { "do not get them" },
-            ));
-        }
+                advice(draft)
+            )
+        })
+    });
+    let requested = draft
+        .job
+        .spec
+        .trainer
+        .as_ref()
+        .and_then(|t| t.resources_per_node.as_ref());
+    let resources = draft.sets.iter().filter_map(|set| {
+        let ours = framework.takes(draft, set).resources && draft.runtime.spec.ml_policy.is_some();
+        let who = match (takes_resources(draft, set), ours) {
+            (true, false) => "Kueue reserves quota for them there, and it does not get them",
+            (false, true) => "it gets them, and Kueue reserves no quota for that",
+            _ => return None,
+        };
+        Some(format!(
+            "spec.trainer.resourcesPerNode, replicated job {:?}: {who}; leave resourcesPerNode out and put the \
+             resources into the runtime, so that both agree",
+            set.name
+        ))
+    });
+    let resources: Vec<String> = if requested.is_some() {
+        resources.collect()
+    } else {
+        Vec::new()
+    };
+    let mut found: Vec<String> = counts.chain(resources).collect();
+    let flux = draft
+        .runtime
+        .spec
+        .ml_policy
+        .as_ref()
+        .is_some_and(|ml| ml.flux.is_some());
+    if flux && draft.job.spec.trainer.is_none() {
+        found
+            .push("Kueue cannot admit a Flux job without spec.trainer; set spec.trainer.numNodes".to_owned());
     }
-    draft.warnings.extend(warnings);
+    draft.warnings.extend(found);
 }
 
-/// Gives the number of pods that Kueue takes a replicated job for; the template has the runtime's own counts still.
-fn counted(draft: &Draft<'_>, at: usize) -> i64 {
-    let set = &draft.sets[at];
-    let job = draft.replicated_jobs().get(set.index);
-    let parallelism = job
-        .and_then(|job| job.pointer("/template/spec/parallelism"))
-        .and_then(serde_json::Value::as_i64)
-        .unwrap_or(1)
-        .max(1);
-    let replicas = job.and_then(|job| job.get("replicas")).and_then(serde_json::Value::as_i64);
-    if set.role != Role::Trainer {
-        let replicas = if set.role == Role::Other { replicas.unwrap_or(1) } else { 1 };
-        return parallelism.saturating_mul(replicas);
+fn is_mpi(draft: &Draft<'_>) -> bool {
+    draft
+        .runtime
+        .spec
+        .ml_policy
+        .as_ref()
+        .is_some_and(|ml| ml.mpi.is_some())
+}
+
+fn launcher_is_node(draft: &Draft<'_>) -> bool {
+    let mpi = draft
+        .runtime
+        .spec
+        .ml_policy
+        .as_ref()
+        .and_then(|ml| ml.mpi.as_ref());
+    mpi.and_then(|mpi| mpi.run_launcher_as_node).unwrap_or(false)
+}
+
+fn advice(draft: &Draft<'_>) -> String {
+    if is_mpi(draft) {
+        format!(
+            "set spec.trainer.numNodes (2 or more where the launcher is a node), or leave mlPolicy.numNodes out of the \
+             runtime and give replicated job {:?} its parallelism",
+            names::NODE
+        )
+    } else {
+        format!(
+            "label only the replicated job that spec.trainer.numNodes is for with {}={}, and give the others their \
+             parallelism",
+            names::ANCESTOR_LABEL,
+            names::TRAINER
+        )
     }
-    let first = draft.trainer().is_some_and(|trainer| trainer.index == set.index);
-    match (draft.job.num_nodes().filter(|_| first), &draft.runtime.spec.ml_policy) {
-        (Some(nodes), _) => nodes,
-        (None, Some(policy)) => i64::from(policy.num_nodes.unwrap_or(1)).max(1),
-        (None, None) => parallelism,
+}
+
+/// The pods that Kubeflow Trainer v2.3 gives a replicated job.
+fn count(draft: &Draft<'_>, set: &PodSet) -> i64 {
+    let wanted = draft.job.num_nodes();
+    if is_mpi(draft) {
+        if let (names::NODE, Some(wanted)) = (set.name.as_str(), wanted) {
+            return if launcher_is_node(draft) {
+                (wanted - 1).max(1)
+            } else {
+                wanted
+            };
+        }
+    } else if let (Some(wanted), true) = (wanted, draft.trainer().is_some_and(|t| t.index == set.index)) {
+        return wanted;
     }
+    match &draft.runtime.spec.ml_policy {
+        Some(policy) if set.role == Role::Trainer => i64::from(policy.num_nodes.unwrap_or(1)).max(1),
+        _ => draft.runtime_parallelism(set).unwrap_or(1).max(1),
+    }
+}
+
+/// Whether Kubeflow Trainer v2.3 puts `resourcesPerNode` into a replicated job.
+fn takes_resources(draft: &Draft<'_>, set: &PodSet) -> bool {
+    let worker = is_mpi(draft) && launcher_is_node(draft) && set.name == names::NODE;
+    draft.runtime.spec.ml_policy.is_some() && (set.role == Role::Trainer || worker)
 }

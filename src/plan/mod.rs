@@ -158,10 +158,12 @@ fn prepare(
         check::warn(draft, framework);
     }
     framework.settle_counts(draft);
-    kueue::warn(draft, framework);
     draft.stage(&Stage::Counts, |draft| counts::write(draft));
     draft.stage(&Stage::Resources, |draft| resources::merge(draft, framework));
     framework.check(draft, &mut problems);
+    if problems.is_empty() {
+        kueue::warn(draft, framework);
+    }
     if let Some(jobset) = &observed.jobset {
         check::jobset_is_ours(draft.job, jobset, &mut problems);
     } else {

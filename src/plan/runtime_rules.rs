@@ -198,18 +198,31 @@ fn check_policies(runtime: &Runtime, found: &mut Vec<(FieldPath, String)>) {
             ));
         }
         let implementation = ml.mpi.as_ref().and_then(|mpi| mpi.mpi_implementation.as_deref());
-        if let Some(other) = implementation.filter(|i| !i.is_empty() && !names::MPI_IMPLEMENTATIONS.contains(i)) {
+        if let Some(other) =
+            implementation.filter(|i| !i.is_empty() && !names::MPI_IMPLEMENTATIONS.contains(i))
+        {
             found.push((
                 path.field("mpi").field("mpiImplementation"),
-                format!("{other:?} is not supported; use one of {}", names::MPI_IMPLEMENTATIONS.join(", ")),
+                format!(
+                    "{other:?} is not supported; use one of {}",
+                    names::MPI_IMPLEMENTATIONS.join(", ")
+                ),
             ));
         }
     }
-    let gangs = runtime.spec.pod_group_policy.as_ref().map(gang::names).unwrap_or_default();
+    let gangs = runtime
+        .spec
+        .pod_group_policy
+        .as_ref()
+        .map(gang::names)
+        .unwrap_or_default();
     if gangs.len() > 1 {
         found.push((
             FieldPath::new("spec.podGroupPolicy"),
-            format!("{} are set; keep only the one that places the pods", gangs.join(" and ")),
+            format!(
+                "{} are set; keep only the one that places the pods",
+                gangs.join(" and ")
+            ),
         ));
     }
 }

@@ -51,6 +51,7 @@ fn every_setting_of_the_manager_arrives() {
         "podAnnotations": { "note": "1" },
         "concurrency": 7,
         "clientConnection": { "qps": 0, "burst": 3 },
+        "acceleratorResources": ["example.com/npu", "example.com/tile"],
         "log": { "level": "info,trainer=trace", "format": "text" },
         "resources": { "limits": { "memory": "1Gi" } },
         "securityContext": { "runAsUser": 0, "runAsNonRoot": false },
@@ -76,6 +77,8 @@ fn every_setting_of_the_manager_arrives() {
         "--concurrency=7",
         "--kube-api-qps=0",
         "--kube-api-burst=3",
+        "--accelerator-resource=example.com/npu",
+        "--accelerator-resource=example.com/tile",
         "--log-level=info,trainer=trace",
         "--log-format=text",
     ] {

@@ -38,7 +38,10 @@ impl Framework for Jax {
             env::field(names::JAX_PROCESS_ID, names::RANK_FIELD_PATH),
             env::value(names::JAX_COORDINATOR_ADDRESS, coordinator),
         ];
-        draft.because_env(names::JAX_NUM_PROCESSES, "one process on each pod of the job that trains");
+        draft.because_env(
+            names::JAX_NUM_PROCESSES,
+            "one process on each pod of the job that trains",
+        );
         draft.because_env(names::JAX_PROCESS_ID, "the pod's index within its Job");
         draft.because_env(
             names::JAX_COORDINATOR_ADDRESS,

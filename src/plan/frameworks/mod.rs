@@ -4,21 +4,23 @@
 //! processes need into the pods. It knows nothing of the other frameworks.
 
 mod custom;
+mod flux;
 mod jax;
+mod mpi;
 mod paddle;
 mod plain;
 mod tensorflow;
 mod torch;
 mod xgboost;
 
+use super::Runtime;
 use super::counts;
 use super::draft::{Draft, PodSet, Role};
 use super::problem::{Problem, Problems, Reason};
 use super::resolve::RUNTIME_REF;
-use crate::api::runtime::MlPolicy;
 use crate::api::TrainJob;
+use crate::api::runtime::MlPolicy;
 use crate::k8s::path::FieldPath;
-use super::Runtime;
 
 /// What one framework does for a job.
 ///
@@ -134,10 +136,10 @@ fn chosen(job: Option<&TrainJob>, policy: &MlPolicy) -> Vec<(&'static str, Optio
     } = policy;
     let all: [(&str, bool, Option<&'static dyn Framework>); 8] = [
         ("torch", torch.is_some(), Some(torch::of(job))),
-        ("mpi", mpi.is_some(), None),
+        ("mpi", mpi.is_some(), Some(&mpi::Mpi)),
         ("jax", jax.is_some(), Some(&jax::Jax)),
         ("xgboost", xgboost.is_some(), Some(&xgboost::Xgboost)),
-        ("flux", flux.is_some(), None),
+        ("flux", flux.is_some(), Some(&flux::Flux)),
         ("tensorflow", tensorflow.is_some(), Some(&tensorflow::Tensorflow)),
         ("paddle", paddle.is_some(), Some(&paddle::Paddle)),
         ("custom", custom.is_some(), Some(&custom::Custom)),
@@ -170,7 +172,10 @@ pub(super) fn of(job: Option<&TrainJob>, runtime: &Runtime) -> Result<&'static d
             let names: Vec<&str> = several.iter().map(|(name, _)| *name).collect();
             Problem::invalid(
                 RUNTIME_REF,
-                format!("the runtime's mlPolicy sets {}; keep at most one of them", names.join(", ")),
+                format!(
+                    "the runtime's mlPolicy sets {}; keep at most one of them",
+                    names.join(", ")
+                ),
             )
         }
     };

@@ -41,7 +41,10 @@ impl Framework for Xgboost {
             env::field(names::DMLC_TASK_ID, names::RANK_FIELD_PATH),
             env::value(names::DMLC_NUM_WORKER, workers),
         ];
-        draft.because_env(names::DMLC_TRACKER_URI, "DNS name of the first pod of the job that trains");
+        draft.because_env(
+            names::DMLC_TRACKER_URI,
+            "DNS name of the first pod of the job that trains",
+        );
         draft.because_env(names::DMLC_TRACKER_PORT, "the port at which the nodes meet");
         draft.because_env(names::DMLC_TASK_ID, "the pod's index within its Job");
         draft.because_env(

@@ -54,8 +54,9 @@ pub(super) fn check(draft: &Draft<'_>, problems: &mut Problems) {
     let max = policy.max_nodes.map(i64::from);
     if count < min || max.is_some_and(|max| count > max) {
         let bounds = max.map_or_else(|| format!("{min} or more"), |max| format!("{min} to {max}"));
-        let message =
-            format!("{count} nodes; the runtime's mlPolicy.torch.elastic allows {bounds}, set numNodes accordingly");
+        let message = format!(
+            "{count} nodes; the runtime's mlPolicy.torch.elastic allows {bounds}, set numNodes accordingly"
+        );
         let field = if draft.job.num_nodes().is_some() {
             "spec.trainer.numNodes"
         } else {
@@ -73,7 +74,10 @@ pub(super) fn environment(
 ) -> Vec<Value> {
     let endpoint = format!("{}:{}", draft.host(trainer, 0, 0), names::TRAINER_PORT);
     let mut env = vec![
-        env::value(names::PET_NNODES, format!("{}:{}", min_nodes(policy), trainer.count)),
+        env::value(
+            names::PET_NNODES,
+            format!("{}:{}", min_nodes(policy), trainer.count),
+        ),
         env::value(names::PET_NPROC_PER_NODE, &processes.text),
         env::value(names::PET_RDZV_BACKEND, "c10d"),
         env::value(names::PET_RDZV_ENDPOINT, endpoint),

@@ -74,7 +74,8 @@ struct Case {
 
 impl Case {
     fn of(draft: &Draft<'_>, trainer: &PodSet, processes: &Processes) -> Self {
-        let devices = accelerators::devices(draft.resources(trainer.index, names::NODE), draft.config).processes();
+        let devices =
+            accelerators::devices(draft.resources(trainer.index, names::NODE), draft.config).processes();
         let several = if processes.text == AUTO {
             devices.unwrap_or(0) > 1
         } else {
@@ -196,7 +197,12 @@ fn command(draft: &Draft<'_>, trainer: &PodSet, case: &Case) -> Vec<String> {
         command.push(format!("--rdzv_endpoint={host}:{}", names::TRAINER_PORT));
     }
     command.extend([case.recipe().to_owned(), "--config".to_owned(), case.config()]);
-    command.extend(draft.runtime_command(trainer).filter(|word| is_managed(word)).map(str::to_owned));
+    command.extend(
+        draft
+            .runtime_command(trainer)
+            .filter(|word| is_managed(word))
+            .map(str::to_owned),
+    );
     command
 }
 
@@ -239,7 +245,10 @@ fn check_tuning(case: &Case, problems: &mut Problems) {
     let on_one_device_only = [LLAMA_1B, LLAMA_3B].contains(&case.model.as_str());
     if case.tuning == Tuning::Qlora && on_one_device_only && !case.single {
         let message = format!("torchtune tunes {} with QLoRA on one device only", case.model);
-        for (field, fix) in [("numProcPerNode", "use 1"), ("resourcesPerNode", "ask for one GPU")] {
+        for (field, fix) in [
+            ("numProcPerNode", "use 1"),
+            ("resourcesPerNode", "ask for one GPU"),
+        ] {
             let field = format!("spec.trainer.{field}");
             problems.push(Problem::invalid(field.as_str(), format!("{message}; {fix}")));
         }
@@ -268,7 +277,13 @@ mod tests {
         assert!(of(&["epochs=1"]) == Tuning::Full);
         assert!(of(&["model.lora_attn_modules=[q_proj]"]) == Tuning::Lora);
         assert!(of(&["model.quantize_base=True"]) == Tuning::Qlora);
-        assert!(of(&["model.quantize_base=True", "model.use_dora=true", "model.lora_attn_modules=[]"]) == Tuning::Lora);
+        assert!(
+            of(&[
+                "model.quantize_base=True",
+                "model.use_dora=true",
+                "model.lora_attn_modules=[]"
+            ]) == Tuning::Lora
+        );
     }
 
     #[test]
