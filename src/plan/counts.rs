@@ -35,7 +35,12 @@ pub(super) fn settle_nodes(draft: &mut Draft<'_>, nodes: Option<usize>) {
     for set in draft.sets.iter_mut().filter(|set| set.role != Role::Other) {
         set.replicas = 1;
     }
-    let policy = draft.runtime.spec.ml_policy.as_ref().and_then(|policy| policy.num_nodes);
+    let policy = draft
+        .runtime
+        .spec
+        .ml_policy
+        .as_ref()
+        .and_then(|policy| policy.num_nodes);
     let wanted = draft.job.num_nodes().map(|nodes| (nodes.max(0), FROM_JOB));
     let policy = policy.map(|nodes| (i64::from(nodes).max(1), FROM_POLICY));
     let Some(set) = nodes.and_then(|index| draft.sets.get_mut(index)) else {
@@ -60,7 +65,10 @@ pub(super) fn write(draft: &mut Draft<'_>) {
         let spec = k8s_json::object_mut(rjob, &["template", "spec"]);
         spec.insert("parallelism".to_owned(), Value::from(set.count));
         spec.insert("completions".to_owned(), Value::from(set.count));
-        if rjob.get("replicas").map_or(set.role != Role::Other, |old| *old != json!(set.replicas)) {
+        if rjob
+            .get("replicas")
+            .map_or(set.role != Role::Other, |old| *old != json!(set.replicas))
+        {
             k8s_json::object_mut(rjob, &[]).insert("replicas".to_owned(), json!(set.replicas));
         }
     }

@@ -27,10 +27,16 @@ pub(super) fn upsert<'e>(container: &mut Map<String, Value>, entries: impl IntoI
 }
 
 /// Puts entries in front of all others, so that those may refer to them; an entry of the same name goes.
-pub(super) fn put_first<'e>(container: &mut Map<String, Value>, entries: impl IntoIterator<Item = &'e Value>) {
+pub(super) fn put_first<'e>(
+    container: &mut Map<String, Value>,
+    entries: impl IntoIterator<Item = &'e Value>,
+) {
     let list = list_mut(container, "env");
     let mut env: Vec<Value> = entries.into_iter().cloned().collect();
-    let is_ours = |entry: &Value| env.iter().any(|ours| k8s_json::name(ours) == k8s_json::name(entry));
+    let is_ours = |entry: &Value| {
+        env.iter()
+            .any(|ours| k8s_json::name(ours) == k8s_json::name(entry))
+    };
     list.retain(|entry| !is_ours(entry));
     env.append(list);
     *list = env;
@@ -66,9 +72,15 @@ mod tests {
     #[test]
     fn entries_go_to_the_front_and_replace_those_of_their_name() {
         let mut container = Map::new();
-        container.insert("env".to_owned(), json!([{"name": "A"}, {"name": "X"}, {"name": "B"}]));
+        container.insert(
+            "env".to_owned(),
+            json!([{"name": "A"}, {"name": "X"}, {"name": "B"}]),
+        );
         put_first(&mut container, [&value("X", 1), &value("Y", 2)]);
-        let names: Vec<_> = k8s_json::list(&container["env"], &[]).iter().filter_map(k8s_json::name).collect();
+        let names: Vec<_> = k8s_json::list(&container["env"], &[])
+            .iter()
+            .filter_map(k8s_json::name)
+            .collect();
         assert_eq!(names, ["X", "Y", "A", "B"]);
     }
 }

@@ -50,7 +50,12 @@ impl<'r> Naming<'r> {
     /// Finds the role of a replicated job.
     pub(super) fn role(&self, name: &str, trains: bool) -> Option<&'r str> {
         let given = self.given.iter().find(|(job, _)| *job == name);
-        let named = || self.names.iter().find(|(job, _)| *job == name).map(|(_, role)| *role);
+        let named = || {
+            self.names
+                .iter()
+                .find(|(job, _)| *job == name)
+                .map(|(_, role)| *role)
+        };
         given
             .map(|(_, role)| *role)
             .or_else(named)
@@ -67,7 +72,11 @@ pub(super) fn members<'r>(
     let mut members: Vec<Member> = Vec::new();
     for set in &draft.sets {
         let Some(role) = role(set) else { continue };
-        let first = members.iter().filter(|m| m.role == role).map(|m| m.set.pods()).sum();
+        let first = members
+            .iter()
+            .filter(|m| m.role == role)
+            .map(|m| m.set.pods())
+            .sum();
         members.push(Member {
             set: set.clone(),
             role,
@@ -142,7 +151,8 @@ pub(super) fn hosts(draft: &Draft<'_>, members: &[Member], role: &str) -> Vec<St
         .iter()
         .filter(|member| member.role == role)
         .flat_map(|Member { set, .. }| {
-            (0..set.replicas).flat_map(move |replica| (0..set.count).map(move |pod| draft.host(set, replica, pod)))
+            (0..set.replicas)
+                .flat_map(move |replica| (0..set.count).map(move |pod| draft.host(set, replica, pod)))
         })
         .collect()
 }
@@ -158,7 +168,12 @@ pub(super) fn addresses(draft: &Draft<'_>, members: &[Member], role: &str, port:
 
 /// Puts the index of the pod, and behind it further variables, in front of all others into the container of a role, so
 /// that any of those may refer to them; opens ports.
-pub(super) fn put(draft: &mut Draft<'_>, member: &Member, env: &[Value], ports: impl IntoIterator<Item = i32>) {
+pub(super) fn put(
+    draft: &mut Draft<'_>,
+    member: &Member,
+    env: &[Value],
+    ports: impl IntoIterator<Item = i32>,
+) {
     let Some(container) = member.container.as_deref() else {
         return;
     };

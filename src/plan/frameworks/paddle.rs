@@ -61,7 +61,10 @@ impl Framework for Paddle {
     }
 
     fn settle_counts(&self, draft: &mut Draft<'_>) {
-        let trainers = draft.sets.iter().filter(|set| role(draft.runtime, set) == Some(TRAINER));
+        let trainers = draft
+            .sets
+            .iter()
+            .filter(|set| role(draft.runtime, set) == Some(TRAINER));
         let nodes = trainers
             .min_by_key(|set| (set.role != Role::Trainer, set.index))
             .map(|set| set.index);
@@ -86,8 +89,18 @@ impl Framework for Paddle {
 
     fn check_runtime(&self, runtime: &Runtime, found: &mut Vec<(FieldPath, String)>) {
         let path = FieldPath::new("spec.mlPolicy.paddle.roles");
-        runtime_rules::check_named_jobs(runtime, given(runtime).map(|(job, _)| job), &path, "replicatedJob", found);
-        runtime_rules::check_programs(runtime, |name, trains| naming(runtime).role(name, trains).is_some(), found);
+        runtime_rules::check_named_jobs(
+            runtime,
+            given(runtime).map(|(job, _)| job),
+            &path,
+            "replicatedJob",
+            found,
+        );
+        runtime_rules::check_programs(
+            runtime,
+            |name, trains| naming(runtime).role(name, trains).is_some(),
+            found,
+        );
     }
 
     fn check(&self, draft: &Draft<'_>, problems: &mut Problems) {
@@ -100,7 +113,10 @@ impl Framework for Paddle {
             problems.push(Problem::invalid("spec.trainer.numProcPerNode", message));
         }
         for role in [TRAINER, SERVER] {
-            let length: usize = roles::addresses(draft, &members, role, port).iter().map(|a| a.len() + 1).sum();
+            let length: usize = roles::addresses(draft, &members, role, port)
+                .iter()
+                .map(|a| a.len() + 1)
+                .sum();
             if length > env::LONGEST {
                 let message = format!(
                     "the addresses of the pods in the role {role:?} have {length} bytes, and an environment variable may \
@@ -217,7 +233,11 @@ fn with_servers(draft: &Draft<'_>, members: &[Member], member: &Member) -> Vec<V
     let port = port(draft);
     let trainers = roles::addresses(draft, members, TRAINER, port);
     let servers = roles::addresses(draft, members, SERVER, port).join(",");
-    let role = if member.role == SERVER { "PSERVER" } else { "TRAINER" };
+    let role = if member.role == SERVER {
+        "PSERVER"
+    } else {
+        "TRAINER"
+    };
     let mut entries = vec![
         env::value(names::POD_IP, member.own_host(draft)),
         env::value(names::PADDLE_PORT, port),
@@ -230,19 +250,28 @@ fn with_servers(draft: &Draft<'_>, members: &[Member], member: &Member) -> Vec<V
         env::value(names::PADDLE_TRAINERS_ENDPOINTS, trainers.join(",")),
     ];
     if member.role == TRAINER {
-        entries.push(env::value(names::PADDLE_TRAINER_ID, format!("$({})", names::TRAINER_NODE_RANK)));
+        entries.push(env::value(
+            names::PADDLE_TRAINER_ID,
+            format!("$({})", names::TRAINER_NODE_RANK),
+        ));
     }
     entries
 }
 
 fn explain(draft: &mut Draft<'_>) {
     let mut because = |names: &[&str], why: &str| names.iter().for_each(|name| draft.because_env(name, why));
-    because(&[names::POD_IP], "DNS name of the pod: its address as the others write it");
+    because(
+        &[names::POD_IP],
+        "DNS name of the pod: its address as the others write it",
+    );
     because(
         &[names::PADDLE_MASTER],
         "the first node, and mlPolicy.paddle.port, where the nodes meet",
     );
-    because(&[names::PADDLE_NNODES, names::PADDLE_TRAINERS_NUM], "number of pods that train");
+    because(
+        &[names::PADDLE_NNODES, names::PADDLE_TRAINERS_NUM],
+        "number of pods that train",
+    );
     because(
         &[names::PADDLE_RANK, names::PADDLE_TRAINER_ID],
         "the pod's index among those that train",
@@ -257,7 +286,10 @@ fn explain(draft: &mut Draft<'_>) {
         "the pods that train, at mlPolicy.paddle.port",
     );
     because(
-        &[names::PADDLE_PSERVERS_IP_PORT_LIST, names::PADDLE_SERVERS_ENDPOINTS],
+        &[
+            names::PADDLE_PSERVERS_IP_PORT_LIST,
+            names::PADDLE_SERVERS_ENDPOINTS,
+        ],
         "the pods of the parameter servers, at mlPolicy.paddle.port",
     );
     because(&[names::TRAINING_ROLE], "role of the replicated job");

@@ -45,7 +45,10 @@ impl Framework for Tensorflow {
     }
 
     fn settle_counts(&self, draft: &mut Draft<'_>) {
-        let workers = draft.sets.iter().filter(|set| role(draft.runtime, set) == Some(WORKER));
+        let workers = draft
+            .sets
+            .iter()
+            .filter(|set| role(draft.runtime, set) == Some(WORKER));
         let nodes = workers
             .min_by_key(|set| (set.role != Role::Trainer, set.index))
             .map(|set| set.index);
@@ -70,13 +73,25 @@ impl Framework for Tensorflow {
 
     fn check_runtime(&self, runtime: &Runtime, found: &mut Vec<(FieldPath, String)>) {
         let path = FieldPath::new("spec.mlPolicy.tensorflow.roles");
-        runtime_rules::check_named_jobs(runtime, given(runtime).map(|(job, _)| job), &path, "replicatedJob", found);
-        runtime_rules::check_programs(runtime, |name, trains| naming(runtime).role(name, trains).is_some(), found);
+        runtime_rules::check_named_jobs(
+            runtime,
+            given(runtime).map(|(job, _)| job),
+            &path,
+            "replicatedJob",
+            found,
+        );
+        runtime_rules::check_programs(
+            runtime,
+            |name, trains| naming(runtime).role(name, trains).is_some(),
+            found,
+        );
         let leads = runtime_rules::jobs_where(runtime, |name, trains| {
             matches!(naming(runtime).role(name, trains), Some(CHIEF | MASTER))
         });
         if let [first, second, ..] = leads.as_slice() {
-            let message = format!("replicated jobs {first:?} and {second:?} both lead the cluster; keep one chief or master");
+            let message = format!(
+                "replicated jobs {first:?} and {second:?} both lead the cluster; keep one chief or master"
+            );
             found.push((path, message));
         }
     }
@@ -95,7 +110,10 @@ impl Framework for Tensorflow {
                 problems.push(Problem::invalid(RUNTIME_REF, message));
             }
         }
-        let longest = members.iter().map(|member| config(draft, &members, member).len()).max();
+        let longest = members
+            .iter()
+            .map(|member| config(draft, &members, member).len())
+            .max();
         if let Some(length) = longest.filter(|length| *length > env::LONGEST) {
             let message = format!(
                 "{} would have {length} bytes, and an environment variable may have {}; use fewer nodes or shorter \
@@ -170,13 +188,21 @@ fn config(draft: &Draft<'_>, members: &[Member], member: &Member) -> String {
         PS if dynamic => ("sparseCluster", json!({"worker": {}, "ps": [own()]})),
         WORKER if dynamic => {
             let servers = roles::addresses(draft, members, PS, port);
-            ("sparseCluster", json!({"worker": {(index.as_str()): own()}, "ps": servers}))
+            (
+                "sparseCluster",
+                json!({"worker": {(index.as_str()): own()}, "ps": servers}),
+            )
         }
         _ => {
             let roles = [CHIEF, MASTER, WORKER, PS].into_iter();
             let cluster = roles
                 .filter(|role| members.iter().any(|member| member.role == *role))
-                .map(|role| (role.to_owned(), roles::addresses(draft, members, role, port).into()))
+                .map(|role| {
+                    (
+                        role.to_owned(),
+                        roles::addresses(draft, members, role, port).into(),
+                    )
+                })
                 .collect();
             ("cluster", Value::Object(cluster))
         }
@@ -198,7 +224,11 @@ fn succeed(draft: &mut Draft<'_>, members: &[Member]) {
     if roles::has_success_policy(draft) {
         return;
     }
-    if !all && let [worker] = deciding.as_slice() && worker.role == WORKER && worker.set.pods() > 1 {
+    if !all
+        && let [worker] = deciding.as_slice()
+        && worker.role == WORKER
+        && worker.set.pods() > 1
+    {
         draft.because("successPolicy.rules", || {
             "the run ends well when worker 0 does, as a TFJob's; mlPolicy.tensorflow.successPolicy".to_owned()
         });

@@ -33,10 +33,15 @@ fn content(draft: &Draft<'_>, list: &HostList) -> String {
     let jobs = list.replicated_jobs.as_deref();
     let sets: Vec<_> = match jobs {
         Some(jobs) => jobs.iter().filter_map(|job| draft.set(job)).collect(),
-        None => draft.sets.iter().filter(|set| set.role == Role::Trainer).collect(),
+        None => draft
+            .sets
+            .iter()
+            .filter(|set| set.role == Role::Trainer)
+            .collect(),
     };
     let hosts = sets.into_iter().flat_map(|set| {
-        (0..set.replicas).flat_map(move |replica| (0..set.count).map(move |pod| draft.host(set, replica, pod)))
+        (0..set.replicas)
+            .flat_map(move |replica| (0..set.count).map(move |pod| draft.host(set, replica, pod)))
     });
     let line = list.line.as_deref().unwrap_or(DEFAULT_LINE);
     let (port, processes) = (port(draft).to_string(), processes(draft).to_string());

@@ -42,7 +42,10 @@ impl Framework for Custom {
     }
 
     fn reserves(&self, draft: &Draft<'_>, name: &str) -> bool {
-        let is_named = |env: &[_]| env.iter().any(|entry: &Raw<_>| k8s_json::name(entry.value()) == Some(name));
+        let is_named = |env: &[_]| {
+            env.iter()
+                .any(|entry: &Raw<_>| k8s_json::name(entry.value()) == Some(name))
+        };
         name.starts_with(names::TRAINER_PREFIX)
             || policy(draft.runtime).is_some_and(|policy| {
                 let of_roles = policy.roles.iter().flatten().flat_map(|role| role.env.as_deref());
@@ -128,7 +131,10 @@ fn port(draft: &Draft<'_>) -> i32 {
 fn ports(draft: &Draft<'_>, member: &Member) -> Vec<i32> {
     let meets = (member.set.role == Role::Trainer).then(|| port(draft));
     let own = role(draft.runtime, &member.set.name).and_then(|role| role.ports.as_deref());
-    meets.into_iter().chain(own.unwrap_or_default().iter().copied()).collect()
+    meets
+        .into_iter()
+        .chain(own.unwrap_or_default().iter().copied())
+        .collect()
 }
 
 /// Works out the processes on a node: the job's, else the runtime's, else one for each accelerator.
@@ -157,7 +163,9 @@ fn hosts(draft: &Draft<'_>, members: &[Member], job: Option<&str>) -> Vec<String
         Some(job) => member.role == job,
         None => member.set.role == Role::Trainer,
     });
-    chosen.flat_map(|member| roles::hosts(draft, members, &member.role)).collect()
+    chosen
+        .flat_map(|member| roles::hosts(draft, members, &member.role))
+        .collect()
 }
 
 /// Makes all variables of a node but its rank: ours, then those of the runtime for all nodes and for this one.
@@ -211,7 +219,8 @@ fn on_demand(draft: &Draft<'_>, members: &[Member], member: &Member) -> Vec<(Str
     found
 }
 
-/// Lists the variables that the runtime's entries, and the container, its command and its arguments refer to.
+/// Lists the variables that something in a node refers to: the runtime's entries, the container's command, arguments and
+/// environment, and what the job puts in their place.
 fn referred<'d>(draft: &'d Draft<'_>, member: &Member) -> BTreeSet<&'d str> {
     let container = member
         .container
@@ -222,15 +231,19 @@ fn referred<'d>(draft: &'d Draft<'_>, member: &Member) -> BTreeSet<&'d str> {
         .into_iter()
         .flat_map(|list| k8s_json::list(container, &[list]))
         .filter_map(Value::as_str);
-    let section = draft.job.trainer_env().iter().map(Raw::value);
+    let trains = member.set.role == Role::Trainer;
+    let section = draft.job.trainer_env().iter().filter(|_| trains).map(Raw::value);
     let values = given_env(draft.runtime, &member.set.name)
         .chain(k8s_json::list(container, &["env"]))
         .chain(section)
         .filter_map(|entry| k8s_json::text(entry, &["value"]));
-    let of_job = [draft.job.command(), draft.job.args()].into_iter().flatten().flatten();
+    let program = [draft.job.command(), draft.job.args()]
+        .into_iter()
+        .flatten()
+        .flatten();
     words
         .chain(values)
-        .chain(of_job.map(String::as_str))
+        .chain(program.filter(|_| trains).map(String::as_str))
         .flat_map(env::references)
         .collect()
 }
@@ -243,8 +256,14 @@ fn explain(draft: &mut Draft<'_>) {
             "spec.trainer.numProcPerNode, else mlPolicy.custom.numProcPerNode, else the accelerators asked for, or 1",
         ),
         (names::TRAINER_WORLD_SIZE, "nodes x processes on each"),
-        (names::TRAINER_MASTER_ADDR, "DNS name of the first pod that trains"),
-        (names::TRAINER_MASTER_PORT, "mlPolicy.custom.port, where the nodes meet"),
+        (
+            names::TRAINER_MASTER_ADDR,
+            "DNS name of the first pod that trains",
+        ),
+        (
+            names::TRAINER_MASTER_PORT,
+            "mlPolicy.custom.port, where the nodes meet",
+        ),
         (names::TRAINER_HOSTS, "DNS names of the pods that train"),
     ] {
         draft.because_env(name, why);

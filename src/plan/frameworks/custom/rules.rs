@@ -27,17 +27,22 @@ pub(super) fn check(runtime: &Runtime, policy: &CustomPolicy, found: &mut Found)
     for (at, role) in roles.iter().enumerate() {
         check_env(role.env.as_deref(), &list.index(at).field("env"), &known, found);
         let job = runtime_rules::replicated_job(runtime, &role.replicated_job);
-        let Some(job) = job.filter(|job| runtime_rules::program(job, role.container.as_deref()).is_none()) else {
+        let Some(job) = job.filter(|job| runtime_rules::program(job, role.container.as_deref()).is_none())
+        else {
             continue;
         };
         let containers = k8s_json::list(job, &["template", "spec", "template", "spec", "containers"]);
-        let hint = suggest::closest(
-            role.container.as_deref().unwrap_or_default(),
-            containers.iter().filter_map(k8s_json::name),
-        );
+        let known: Vec<&str> = containers.iter().filter_map(k8s_json::name).collect();
         let message = match &role.container {
-            Some(wanted) => format!("replicated job {:?} has no container {wanted:?}{hint}", role.replicated_job),
-            None => format!("replicated job {:?} has several containers; name one{hint}", role.replicated_job),
+            Some(wanted) => format!(
+                "replicated job {:?} has no container {wanted:?}{}",
+                role.replicated_job,
+                suggest::closest(wanted, known.into_iter())
+            ),
+            None => format!(
+                "replicated job {:?} has several containers; name one of {known:?}",
+                role.replicated_job
+            ),
         };
         found.push((list.index(at).field("container"), message));
     }
@@ -52,7 +57,10 @@ fn variables(nodes: &[&str]) -> Vec<String> {
     let each = nodes.iter().flat_map(|job| {
         [names::TRAINER_HOSTS, names::TRAINER_NUM_NODES].map(|name| format!("{name}{}", suffix(job)))
     });
-    let fixed = ALWAYS.into_iter().chain([names::TRAINER_HOSTS]).map(str::to_owned);
+    let fixed = ALWAYS
+        .into_iter()
+        .chain([names::TRAINER_HOSTS])
+        .map(str::to_owned);
     fixed.chain(each).collect()
 }
 
@@ -79,7 +87,10 @@ fn check_env<T>(env: Option<&[Raw<T>]>, path: &FieldPath, known: &[String], foun
             found.push((path.field("name"), message));
         }
         if seen.contains(&name) {
-            found.push((path.field("name"), format!("{name:?} is there twice; keep one of the two")));
+            found.push((
+                path.field("name"),
+                format!("{name:?} is there twice; keep one of the two"),
+            ));
         }
         seen.push(name);
         if let Some(message) = k8s_json::text(entry, &["value"]).and_then(|value| undefined(value, known)) {
@@ -90,10 +101,17 @@ fn check_env<T>(env: Option<&[Raw<T>]>, path: &FieldPath, known: &[String], foun
 
 /// Checks commands, arguments and variables that the template's containers have themselves.
 fn check_words(runtime: &Runtime, nodes: &[&str], known: &[String], found: &mut Found) {
-    for job in nodes.iter().filter_map(|name| runtime_rules::replicated_job(runtime, name)) {
+    for job in nodes
+        .iter()
+        .filter_map(|name| runtime_rules::replicated_job(runtime, name))
+    {
         for container in k8s_json::list(job, &["template", "spec", "template", "spec", "containers"]) {
-            let words = ["command", "args"].into_iter().flat_map(|list| k8s_json::list(container, &[list]));
-            let values = k8s_json::list(container, &["env"]).iter().filter_map(|entry| entry.get("value"));
+            let words = ["command", "args"]
+                .into_iter()
+                .flat_map(|list| k8s_json::list(container, &[list]));
+            let values = k8s_json::list(container, &["env"])
+                .iter()
+                .filter_map(|entry| entry.get("value"));
             let wrong = words
                 .chain(values)
                 .filter_map(Value::as_str)
@@ -128,16 +146,25 @@ fn check_host_list(
         found,
     );
     if !file.path.starts_with('/') || file.path.ends_with('/') || file.path.contains(':') {
-        let message = format!("{:?} is no absolute path of a file; write one such as /etc/nodes/hosts", file.path);
+        let message = format!(
+            "{:?} is no absolute path of a file; write one such as /etc/nodes/hosts",
+            file.path
+        );
         found.push((path.field("path"), message));
     }
     let line = file.line.as_deref().unwrap_or_default();
     let is_known = |name: &&str| host_list::VARIABLES.contains(name);
     if let Some(wrong) = env::references(line).into_iter().find(|name| !is_known(name)) {
         let hint = suggest::closest(wrong, host_list::VARIABLES.into_iter());
-        found.push((path.field("line"), format!("$({wrong}) is not known in a line{hint}")));
+        found.push((
+            path.field("line"),
+            format!("$({wrong}) is not known in a line{hint}"),
+        ));
     }
-    for job in nodes.iter().filter_map(|name| runtime_rules::replicated_job(runtime, name)) {
+    for job in nodes
+        .iter()
+        .filter_map(|name| runtime_rules::replicated_job(runtime, name))
+    {
         let name = k8s_json::name(job).unwrap_or_default();
         let roles = policy.roles.as_deref().unwrap_or_default();
         let wanted = roles.iter().find(|role| role.replicated_job == name);
