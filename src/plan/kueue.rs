@@ -22,7 +22,7 @@ pub(super) fn warn(draft: &mut Draft<'_>, framework: &dyn Framework) {
         let theirs = count(draft, set).saturating_mul(replicas);
         (theirs != set.pods()).then(|| {
             format!(
-                "Kueue reserves quota for {theirs} pods of replicated job {:?} and it has {}; {}",
+                "Kueue reserves quota for {theirs} pod(s) of replicated job {:?}, which has {}; {}",
                 set.name,
                 set.pods(),
                 advice(draft)

@@ -23,6 +23,10 @@ const ENTRYPOINT: &str = include_str!("entrypoint.sh");
 const VIEW_IMAGE: &str = "ghcr.io/converged-computing/flux-view-ubuntu:tag-jammy";
 const NETWORK_DEVICE: &str = "eth0";
 const QUEUE_POLICY: &str = "fcfs";
+/// Variable that names the network device of the brokers.
+const DEVICE_SETTING: &str = "FLUX_NETWORK_DEVICE";
+/// Variable that names the order in which Flux starts jobs.
+const POLICY_SETTING: &str = "FLUX_QUEUE_POLICY";
 /// Init container that brings Flux.
 const INSTALLER: &str = "flux-installer";
 const CONFIG_PATH: &str = "/etc/flux-config";
@@ -58,6 +62,16 @@ impl Framework for Flux {
                 "the runtime has an init container {INSTALLER:?}, which is the name of the one that brings Flux; rename it"
             );
             problems.push(Problem::invalid("spec.trainer.initContainers", message));
+        }
+        for name in [DEVICE_SETTING, POLICY_SETTING] {
+            let value = setting(draft, trainer, name).unwrap_or_default();
+            if !value
+                .chars()
+                .all(|c| c.is_ascii_alphanumeric() || "-_.:@/".contains(c))
+            {
+                let message = format!("{name} is {value:?}; use letters, digits and any of - _ . : @ /");
+                problems.push(Problem::invalid("spec.trainer.env", message));
+            }
         }
         check::volume_is_free(draft, trainer, &scripts_name(draft), problems);
         check::mount_is_free(draft, trainer, names::NODE, CONFIG_PATH, problems);
@@ -126,7 +140,11 @@ impl Instance {
             format!("--cores={}", range(tasks)),
         );
         if gpus > 0 {
-            flags.push_str(&format!(" -g {gpus}"));
+            // The flag counts the GPUs of one task. Tasks that share a GPU cannot ask for a part of it: they see all.
+            match gpus / tasks {
+                0 => flags.push_str(" -o gpu-affinity=off"),
+                each => flags.push_str(&format!(" -g {each}")),
+            }
             resources.push_str(&format!(" --gpu={}", range(gpus)));
         }
         let namespace = draft.job.metadata.namespace.as_deref().unwrap_or_default();
@@ -137,8 +155,8 @@ impl Instance {
                 ("@LEAD@", format!("{pods}0")),
                 ("@FLAGS@", flags),
                 ("@RESOURCES@", resources),
-                ("@DEVICE@", setting("FLUX_NETWORK_DEVICE", NETWORK_DEVICE)),
-                ("@POLICY@", setting("FLUX_QUEUE_POLICY", QUEUE_POLICY)),
+                ("@DEVICE@", setting(DEVICE_SETTING, NETWORK_DEVICE)),
+                ("@POLICY@", setting(POLICY_SETTING, QUEUE_POLICY)),
                 (
                     "@DOMAIN@",
                     format!("{}.{namespace}.svc.cluster.local", draft.subdomain()),
