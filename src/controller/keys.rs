@@ -8,6 +8,9 @@ use anyhow::Context as _;
 use p521::elliptic_curve::sec1::ToEncodedPoint;
 use p521::pkcs8::LineEnding;
 use rand_core::OsRng;
+use sec1::der::EncodePem as _;
+use sec1::der::asn1::ObjectIdentifier;
+use sec1::{EcParameters, EcPrivateKey};
 use ssh_key::public::{EcdsaPublicKey, KeyData};
 
 use crate::plan::Recipe;
@@ -23,19 +26,28 @@ pub(super) fn content(recipe: Recipe, job: &str) -> anyhow::Result<BTreeMap<&'st
     }
 }
 
+/// The curve of NIST P-521, by its number in SEC 2.
+const SECP521R1: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.3.132.0.35");
+
 /// Makes a key pair: the private half as SEC 1 in PEM, the public half as a line of `authorized_keys`.
 fn ssh_key_pair() -> anyhow::Result<BTreeMap<&'static str, String>> {
     let secret = p521::SecretKey::random(&mut OsRng);
-    let private = secret
-        .to_sec1_pem(LineEnding::LF)
-        .context("write a private key")?;
     let point = secret.public_key().to_encoded_point(false);
+    // `to_sec1_pem` does not say which curve it is, and OpenSSL, so sshd, wants to know.
+    let private = EcPrivateKey {
+        private_key: &secret.to_bytes(),
+        parameters: Some(EcParameters::NamedCurve(SECP521R1)),
+        public_key: Some(point.as_bytes()),
+    };
+    let private = private
+        .to_pem(LineEnding::LF)
+        .context("write a private key")?;
     let public = KeyData::Ecdsa(EcdsaPublicKey::NistP521(point));
     let public = ssh_key::PublicKey::from(public)
         .to_openssh()
         .context("write a public key")?;
     Ok(BTreeMap::from([
-        (Recipe::SSH_PRIVATE_KEY, private.to_string()),
+        (Recipe::SSH_PRIVATE_KEY, private),
         (Recipe::SSH_PUBLIC_KEY, format!("{public}\n")),
     ]))
 }
@@ -70,6 +82,13 @@ mod tests {
             panic!("{public}");
         };
         assert_eq!(*point, secret.public_key().to_encoded_point(false));
+        let (_, der) = sec1::der::pem::decode_vec(private.as_bytes()).unwrap();
+        let parameters = EcPrivateKey::try_from(der.as_slice()).unwrap().parameters;
+        assert_eq!(
+            parameters.and_then(EcParameters::named_curve),
+            Some(SECP521R1),
+            "OpenSSL reads no key without it"
+        );
         assert_ne!(pair, content(Recipe::SshKeyPair, "a").unwrap());
     }
 

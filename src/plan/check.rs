@@ -127,11 +127,10 @@ fn initializer_lacks(draft: &Draft<'_>, name: &str, source: &InitializerSource) 
 
 fn reserved_env(draft: &Draft<'_>, framework: &dyn Framework, problems: &mut Problems) {
     let env = draft.job.trainer_env();
-    let reserved = framework.reserved_env(draft);
     let set: BTreeSet<&str> = env
         .iter()
         .filter_map(|entry| k8s_json::name(entry.value()))
-        .filter(|name| reserved.contains(name))
+        .filter(|name| framework.reserves(draft, name))
         .collect();
     if !set.is_empty() {
         let set = set.into_iter().collect::<Vec<_>>().join(", ");

@@ -15,12 +15,16 @@ pub(super) fn warn(draft: &mut Draft<'_>, framework: &dyn Framework) {
         return;
     }
     let counts = draft.sets.iter().filter_map(|set| {
-        let theirs = count(draft, set);
-        (theirs != set.count).then(|| {
+        let replicas = match set.role {
+            Role::Other => draft.runtime_replicas(set).unwrap_or(1),
+            _ => 1,
+        };
+        let theirs = count(draft, set).saturating_mul(replicas);
+        (theirs != set.pods()).then(|| {
             format!(
                 "Kueue reserves quota for {theirs} pod(s) of replicated job {:?}, which has {}; {}",
                 set.name,
-                set.count,
+                set.pods(),
                 advice(draft)
             )
         })

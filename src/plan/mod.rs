@@ -24,6 +24,7 @@ mod patches;
 mod problem;
 mod resolve;
 mod resources;
+mod roles;
 pub mod runtime_rules;
 mod secrets;
 mod sections;

@@ -21,6 +21,7 @@ use std::process::ExitCode;
 use anyhow::{Result, bail};
 use clap::{Args, Parser, Subcommand};
 
+use cache::Cache;
 use cluster::{Cluster, Options};
 use console::say;
 use image::catalog::Extra;
@@ -84,10 +85,13 @@ enum ClusterCommand {
         #[arg(long = "image", value_enum, conflicts_with = "control_plane_only")]
         images: Vec<Extra>,
     },
-    /// Build the controller (with debug assertions) and bring its image into a cluster
+    /// Bring images into a cluster: those named, else the controller's, built with debug assertions
     Load {
         #[command(flatten)]
         name: Name,
+        /// An image to bring in instead of the controller's
+        #[arg(long = "image", value_enum)]
+        images: Vec<Extra>,
     },
     /// Take a cluster away, whole or not
     Down {
@@ -135,16 +139,26 @@ fn run_cluster(command: ClusterCommand) -> Result<()> {
             })?;
             console::print(&cluster.exports());
         }
-        ClusterCommand::Load { name } => {
+        ClusterCommand::Load { name, images } => {
             let Some(cluster) = Cluster::find(&name.name)? else {
                 bail!(
                     "cluster {0} is not up: `cargo xtask cluster up --name {0}`",
                     name.name
                 );
             };
-            let image = image::controller::image(&image::controller::build_for_tests()?)?;
-            cluster.import(&image)?;
-            console::print(&image.reference);
+            let wanted = if images.is_empty() {
+                vec![image::controller::image(&image::controller::build_for_tests()?)?]
+            } else {
+                let cache = Cache::open()?;
+                images
+                    .iter()
+                    .map(|extra| extra.image(&cache))
+                    .collect::<Result<_>>()?
+            };
+            for image in &wanted {
+                cluster.import(image)?;
+                console::print(&image.reference);
+            }
         }
         ClusterCommand::Down { name } => {
             let there = cluster::down(&name.name)?;

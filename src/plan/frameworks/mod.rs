@@ -3,10 +3,13 @@
 //! A framework sees the draft after counts and resources are settled. It may check the job, and it puts what its
 //! processes need into the pods. It knows nothing of the other frameworks.
 
+mod custom;
 mod flux;
 mod jax;
 mod mpi;
+mod paddle;
 mod plain;
+mod tensorflow;
 mod torch;
 mod xgboost;
 
@@ -17,6 +20,7 @@ use super::problem::{Problem, Problems, Reason};
 use super::resolve::RUNTIME_REF;
 use crate::api::TrainJob;
 use crate::api::runtime::MlPolicy;
+use crate::k8s::path::FieldPath;
 
 /// What one framework does for a job.
 ///
@@ -29,6 +33,11 @@ pub(super) trait Framework: Sync {
     /// Environment variables that it sets and the job must not.
     fn reserved_env(&self, _draft: &Draft<'_>) -> &'static [&'static str] {
         &[]
+    }
+
+    /// Tells whether the job must not set a variable.
+    fn reserves(&self, draft: &Draft<'_>, name: &str) -> bool {
+        self.reserved_env(draft).contains(&name)
     }
 
     /// Whether its processes need a training container to be put into.
@@ -66,6 +75,9 @@ pub(super) trait Framework: Sync {
     fn fewest(&self, _draft: &Draft<'_>, set: &PodSet) -> i64 {
         set.count
     }
+
+    /// Finds what is wrong with a runtime, whatever the job.
+    fn check_runtime(&self, _runtime: &Runtime, _found: &mut Vec<(FieldPath, String)>) {}
 
     /// Finds what is wrong with the job for this framework alone.
     fn check(&self, _draft: &Draft<'_>, _problems: &mut Problems) {}
@@ -109,9 +121,9 @@ fn chosen(job: Option<&TrainJob>, policy: &MlPolicy) -> Vec<(&'static str, Optio
         ("jax", jax.is_some(), Some(&jax::Jax)),
         ("xgboost", xgboost.is_some(), Some(&xgboost::Xgboost)),
         ("flux", flux.is_some(), Some(&flux::Flux)),
-        ("tensorflow", tensorflow.is_some(), None),
-        ("paddle", paddle.is_some(), None),
-        ("custom", custom.is_some(), None),
+        ("tensorflow", tensorflow.is_some(), Some(&tensorflow::Tensorflow)),
+        ("paddle", paddle.is_some(), Some(&paddle::Paddle)),
+        ("custom", custom.is_some(), Some(&custom::Custom)),
     ];
     all.into_iter()
         .filter_map(|(name, set, framework)| set.then_some((name, framework)))

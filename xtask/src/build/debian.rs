@@ -30,9 +30,11 @@ pub(crate) const CNI_PLUGINS: &str = "/usr/lib/cni";
 
 /// The Debian release of the images. Its Python is 3.11, which the Python requirements are pinned for.
 const SUITE: &str = "bookworm";
-const PACKAGES: [&str; 7] = [
+const PACKAGES: [&str; 8] = [
     "python3",
     "ca-certificates",
+    // What LightGBM and PaddlePaddle do not bring along.
+    "libgomp1",
     "iproute2",
     "iputils-ping",
     "openssh-client",

@@ -1,23 +1,38 @@
-//! Python libraries as an image layer on top of the Python root filesystem.
+//! Layers of the Python images: wheels, files and a set-up script on top of other layers, tried out before they are
+//! sealed.
+//!
+//! What a layer holds is a folder below `tests/cluster/images`, in which each of these may be missing:
+//!
+//! | file | what |
+//! |---|---|
+//! | `requirements.txt` | wheels, with hashes |
+//! | `sources.txt` | libraries that are published as source only, with hashes; pure Python |
+//! | `files/` | files as they lie below `/` |
+//! | `setup.sh` | runs in the image when all of this is there |
+//! | `smoke-test.py` | runs in the image at the end: what it cannot do there it cannot do in a pod |
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 
 use super::{debian, standins};
-use crate::cache::{Cache, Key};
+use crate::cache::{self, Cache, Key};
 use crate::image::layer::{self, Layer};
 use crate::layout;
 use crate::process::Task;
 
 /// Where Debian's Python looks for libraries that are not Debian's.
 const LIBRARIES: &str = "usr/local/lib/python3.11/dist-packages";
-/// The wheels to choose from: those for the images' Python, whatever this machine's own is.
-const TARGET: [&str; 14] = [
+/// The wheels to choose from: those for the images' Python and C library, whatever this machine's own are.
+const TARGET: [&str; 17] = [
     "--only-binary=:all:",
     "--implementation=cp",
     "--python-version=3.11",
+    "--platform=manylinux_2_36_x86_64",
+    "--platform=manylinux_2_35_x86_64",
+    "--platform=manylinux_2_34_x86_64",
+    "--platform=manylinux_2_31_x86_64",
     "--platform=manylinux_2_28_x86_64",
     "--platform=manylinux_2_27_x86_64",
     "--platform=manylinux_2_24_x86_64",
@@ -25,110 +40,161 @@ const TARGET: [&str; 14] = [
     "--platform=manylinux2014_x86_64",
     "--platform=manylinux_2_12_x86_64",
     "--platform=manylinux2010_x86_64",
+    "--platform=manylinux_2_5_x86_64",
+    "--platform=manylinux1_x86_64",
     "--no-deps",
-    "--no-compile",
-    "--no-warn-script-location",
-    "--require-hashes",
 ];
-/// Runs inside the new image before it is sealed: what it cannot do here it cannot do in a pod.
-const SMOKE_TEST: &str = "\
-import torch, torch.distributed, torch.distributed.run, torch.nn.parallel, sklearn.datasets
-assert not torch.cuda.is_available()
-layer = torch.nn.Linear(3, 1)
-layer(torch.ones(2, 3)).sum().backward()
-assert layer.weight.grad.tolist() == [[2.0, 2.0, 2.0]]
-assert torch.distributed.is_gloo_available()
-assert len(sklearn.datasets.load_digits().target) == 1797
-print('torch', torch.__version__)";
+/// Lays wheels out below a root folder.
+const UNPACK: &str = include_str!("wheels.py");
+/// Runs the two scripts with the image as it will be. The mounts are private to this shell and go with it; what is
+/// written to `/tmp` does not get into the image. A library without compiled files in a read-only image would be compiled
+/// anew by each process, which takes PyTorch half a minute; hash-based files stay valid whatever the file times are.
+const FINISH: &str = "\
+set -e
+image=$1; below=$2; root=$3; work=$4; setup=$5; smoke_test=$6; shift 6
+mount -t overlay overlay -o \"lowerdir=$below,upperdir=$root,workdir=$work\" \"$image\"
+mount -t proc proc \"$image/proc\"
+mount -t tmpfs tmpfs \"$image/tmp\"
+mount -t tmpfs tmpfs \"$image/dev/shm\"
+inside() {
+    env --ignore-environment PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin HOME=/root LANG=C.UTF-8 \\
+        PYTHONDONTWRITEBYTECODE=1 chroot \"$image\" \"$@\"
+}
+inside ldconfig
+if [ -e \"$setup\" ]; then inside sh -es <\"$setup\"; fi
+if [ $# -gt 0 ]; then inside python3 -m compileall -q -j 2 --invalidation-mode unchecked-hash \"$@\" || true; fi
+if [ -e \"$smoke_test\" ]; then inside python3 - <\"$smoke_test\"; fi";
 
-/// PyTorch for the CPU with the digits data set, and `torchrun`.
-///
-/// The Linux wheel is the CUDA build, whose libraries name a dozen NVIDIA libraries (2.3 GB of downloads). Only
-/// one of them runs code when PyTorch is imported; the others get stand-ins ([`standins`]).
-pub(crate) fn torch(cache: &Cache, rootfs: &Layer) -> Result<Layer> {
-    let requirements = layout::cluster_inputs().join("images/torch/requirements.txt");
-    let key = Key::new("torch 1")
-        .with("rootfs", rootfs.digest())
+/// The layers of an image, from the bottom: Debian with Python, then those that are named. A layer is the same for all
+/// images that have the same below it.
+pub(crate) fn layers(cache: &Cache, names: &[&str]) -> Result<Vec<Layer>> {
+    let mut layers = vec![debian::python_rootfs(cache)?];
+    for name in names {
+        layers.push(layer_on(cache, name, &layers)?);
+    }
+    Ok(layers)
+}
+
+fn layer_on(cache: &Cache, name: &str, below: &[Layer]) -> Result<Layer> {
+    let recipe = layout::cluster_inputs().join("images").join(name);
+    let mut key = Key::new("python layer 1")
         .with("target", TARGET.join(" "))
+        .with("unpack", UNPACK)
         .with("stand-ins", standins::RECIPE)
-        .with("smoke test", SMOKE_TEST)
-        .with_file(&requirements)?;
-    let folder = cache.artefact("layers/torch", key, |draft| {
+        .with("finish", FINISH);
+    for layer in below {
+        key = key.with("below", layer.digest());
+    }
+    for file in files_below(&recipe)? {
+        let path = file.strip_prefix(&recipe)?.to_string_lossy().into_owned();
+        key = key.with("file", path).with_file(&file)?;
+    }
+    let folder = cache.artefact(&format!("layers/{name}"), key, |draft| {
         let root = draft.join("root");
-        let libraries = root.join(LIBRARIES);
-        fs::create_dir_all(&libraries)?;
-        install(&requirements, &libraries, &draft.join("pip.log"))?;
-        standins::add(&libraries)?;
-        finish_in_rootfs(draft, rootfs, &libraries)?;
-        // `--target` put the scripts beside the libraries, with this machine's Python in their first line.
-        crate::cache::remove(&libraries.join("bin"))?;
-        let bin = root.join("usr/local/bin");
-        fs::create_dir_all(&bin)?;
-        script(
-            &bin.join("torchrun"),
-            "#!/bin/sh\nexec /usr/bin/python3 -m torch.distributed.run \"$@\"\n",
-        )?;
-        fs::create_dir_all(root.join("workspace"))?;
+        fs::create_dir_all(&root)?;
+        let wheels = draft.join("wheels");
+        fetch(&recipe, &wheels, &draft.join("pip.log"))?;
+        unpack(&wheels, &root, draft)?;
+        cache::remove(&wheels)?;
+        if root.join(LIBRARIES).join("torch/lib").is_dir() {
+            standins::add(&root.join(LIBRARIES))?;
+        }
+        let files = recipe.join("files");
+        if files.is_dir() {
+            Task::new("cp")
+                .args(["--recursive", "--no-target-directory"])
+                .args([&files, &root])
+                .text()?;
+        }
+        finish(draft, &recipe, &root, below).with_context(|| format!("the layer {name} does not work"))?;
         layer::seal(draft, &root)
     })?;
     Layer::open(folder)
 }
 
-fn install(requirements: &Path, libraries: &Path, log: &Path) -> Result<()> {
+/// All files below a folder, in an order that does not depend on the file system.
+fn files_below(folder: &Path) -> Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).with_context(|| format!("cannot list {}", folder.display()))? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            found.extend(files_below(&entry.path())?);
+        } else {
+            found.push(entry.path());
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+/// Downloads a layer's wheels, and makes wheels of what comes as source.
+fn fetch(recipe: &Path, wheels: &Path, log: &Path) -> Result<()> {
+    fs::create_dir_all(wheels)?;
+    let (binary, source) = (recipe.join("requirements.txt"), recipe.join("sources.txt"));
     let pip = Task::new("python3").args(["-m", "pip", "--version"]).finish();
     if !pip.is_ok_and(|pip| pip.status.success()) {
-        bail!("python3 with pip is needed for the PyTorch image: install python3-pip");
+        bail!("python3 with pip is needed for the images: install python3-pip");
     }
+    let pip = |command| {
+        Task::new("python3")
+            .args(["-m", "pip", command, "--quiet", "--disable-pip-version-check"])
+            .arg("--require-hashes")
+    };
+    if binary.exists() {
+        pip("download")
+            .args(TARGET)
+            .arg("--dest")
+            .arg(wheels)
+            .arg("--requirement")
+            .arg(&binary)
+            .logged(log)?;
+    }
+    if source.exists() {
+        pip("wheel")
+            .args(["--no-deps", "--no-binary=:all:", "--wheel-dir"])
+            .arg(wheels)
+            .arg("--requirement")
+            .arg(&source)
+            .logged(log)?;
+    }
+    Ok(())
+}
+
+fn unpack(wheels: &Path, root: &Path, draft: &Path) -> Result<()> {
     Task::new("python3")
-        .args([
-            "-m",
-            "pip",
-            "install",
-            "--quiet",
-            "--disable-pip-version-check",
-            "--root-user-action=ignore",
-        ])
-        .args(TARGET)
-        .arg("--target")
-        .arg(libraries)
-        .arg("--requirement")
-        .arg(requirements)
-        .logged(log)
+        .args(["-", &root.to_string_lossy(), LIBRARIES])
+        .args(files_below(wheels)?)
+        .input(UNPACK)
+        .logged(&draft.join("unpack.log"))
 }
 
-/// Compiles the libraries with the interpreter that will run them, and tries them out. A library without compiled files
-/// in a read-only image would be compiled anew by each process, which takes half a minute.
-fn finish_in_rootfs(draft: &Path, rootfs: &Layer, libraries: &Path) -> Result<()> {
-    let machine = debian::unpack(rootfs, &draft.join("rootfs"))?;
-    let mounted = machine.join(LIBRARIES);
-    fs::create_dir_all(&mounted)?;
-    // The mount is private to this shell and goes with it. Hash-based files stay valid whatever the file times are.
-    let script = format!(
-        "set -e
-         mount --bind \"$1\" \"$2\"
-         chroot \"$3\" python3 -m compileall -q -j 2 --invalidation-mode unchecked-hash /{LIBRARIES} || true
-         chroot \"$3\" python3 -c \"$4\""
-    );
+/// Sets the image up, compiles its new libraries with the interpreter that will run them, and tries them out.
+fn finish(draft: &Path, recipe: &Path, root: &Path, below: &[Layer]) -> Result<()> {
+    let (image, work, machine) = (draft.join("image"), draft.join("work"), draft.join("below"));
+    fs::create_dir_all(&image)?;
+    fs::create_dir_all(&work)?;
+    for layer in below {
+        debian::unpack(layer, &machine)?;
+    }
+    let libraries = root.join(LIBRARIES);
+    let mut compiled = Vec::new();
+    if libraries.is_dir() {
+        for entry in fs::read_dir(&libraries)? {
+            compiled.push(Path::new("/").join(LIBRARIES).join(entry?.file_name()));
+        }
+    }
+    compiled.sort();
+    let script = draft.join("finish.sh");
+    fs::write(&script, FINISH)?;
     Task::new("unshare")
-        .args([
-            "--mount",
-            "--propagation",
-            "private",
-            "--",
-            "sh",
-            "-c",
-            &script,
-            "sh",
-        ])
-        .args([libraries, &mounted, &machine])
-        .arg(SMOKE_TEST)
-        .logged(&draft.join("smoke-test.log"))
-        .context("the new PyTorch image does not work")?;
-    crate::cache::remove(&machine)
-}
-
-fn script(path: &Path, text: &str) -> Result<()> {
-    use std::os::unix::fs::PermissionsExt;
-    fs::write(path, text)?;
-    Ok(fs::set_permissions(path, fs::Permissions::from_mode(0o755))?)
+        .args(["--mount", "--propagation", "private", "--", "sh"])
+        .arg(&script)
+        .args([&image, &machine, &root.to_owned(), &work])
+        .args([recipe.join("setup.sh"), recipe.join("smoke-test.py")])
+        .args(compiled)
+        .logged(&draft.join("smoke-test.log"))?;
+    for folder in [&image, &work, &machine] {
+        cache::remove(folder)?;
+    }
+    Ok(fs::remove_file(script)?)
 }

@@ -1,4 +1,7 @@
 //! The images that a cluster can start with.
+//!
+//! Those of frameworks stand in for public images under the same name, so that the shipped runtimes and the examples run
+//! as they are: the framework's wheels for the CPU on Debian's Python.
 
 use std::fs;
 
@@ -8,27 +11,126 @@ use serde_json::{Value, json};
 use super::Image;
 use super::layer::{self, Layer};
 use crate::build::go::{self, Toolchain};
-use crate::build::{debian, python};
+use crate::build::python;
 use crate::cache::{Cache, Key};
 
 /// The pod sandbox, named in containerd's settings.
 pub(crate) const PAUSE: &str = "localhost/pause:1";
 /// Python and an SSH server, for ordinary test pods.
 pub(crate) const PYTHON: &str = "localhost/python:1";
-/// The image that the shipped runtime `torch-distributed` names; ours is a stand-in for the CPU with the same PyTorch
-/// release.
-pub(crate) const TORCH: &str = "docker.io/pytorch/pytorch:2.13.0-cuda13.0-cudnn9-runtime";
 
 /// An image on demand; every cluster has the pod sandbox's and `localhost/python:1` anyway.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
 pub(crate) enum Extra {
-    /// PyTorch for the CPU, under the name that the runtime torch-distributed uses
+    /// PyTorch, as the runtime torch-distributed names it
     Torch,
+    /// JAX, as the runtime jax-distributed names it
+    Jax,
+    /// XGBoost, as the runtime xgboost-distributed names it
+    Xgboost,
+    /// LightGBM, which no shipped runtime names: localhost/lightgbm:1
+    Lightgbm,
+    /// TensorFlow
+    Tensorflow,
+    /// `PaddlePaddle`
+    Paddle,
+    /// `DeepSpeed` on PyTorch and Open MPI 4, as the runtime deepspeed-distributed names it
+    Deepspeed,
+    /// MLX on Open MPI 4, as the runtime mlx-distributed names it
+    Mlx,
+    /// Open MPI 4 with mpi4py, as the runtime mpi-distributed names it
+    Openmpi,
+    /// Open MPI 5 with mpi4py, which no shipped runtime names: localhost/openmpi:5
+    Openmpi5,
+    /// MPICH with mpi4py, as the runtime mpi-mpich-distributed names it
+    Mpich,
+    /// Intel MPI with mpi4py, as the runtime mpi-intel-distributed names it
+    IntelMpi,
+}
+
+/// What an image consists of.
+struct Recipe {
+    reference: &'static str,
+    /// Folders below `tests/cluster/images`, from the bottom up. Images with the same start share those layers.
+    layers: &'static [&'static str],
+    working_dir: &'static str,
+    /// Variables beside those that every Python image has.
+    env: &'static [&'static str],
+}
+
+const WORKSPACE: &str = "/workspace";
+const MPI_HOME: &str = "/home/mpiuser";
+const MPI_ENV: &[&str] = &["HOME=/home/mpiuser"];
+
+impl Extra {
+    /// All of them.
+    pub(crate) fn all() -> &'static [Self] {
+        <Self as clap::ValueEnum>::value_variants()
+    }
+
+    /// The image, made when necessary.
+    pub(crate) fn image(self, cache: &Cache) -> Result<Image> {
+        let recipe = self.recipe();
+        Ok(Image {
+            reference: recipe.reference.to_owned(),
+            layers: python::layers(cache, recipe.layers)?,
+            config: python_config(recipe.working_dir, recipe.env),
+        })
+    }
+
+    const fn recipe(self) -> Recipe {
+        let (reference, layers): (&str, &[&str]) = match self {
+            Self::Torch => (
+                "docker.io/pytorch/pytorch:2.13.0-cuda13.0-cudnn9-runtime",
+                &["science", "torch"],
+            ),
+            Self::Jax => ("nvcr.io/nvidia/jax:25.10-py3", &["science", "jax"]),
+            Self::Xgboost => (
+                "ghcr.io/kubeflow/trainer/xgboost-runtime:latest",
+                &["science", "xgboost"],
+            ),
+            Self::Lightgbm => ("localhost/lightgbm:1", &["science", "lightgbm"]),
+            Self::Tensorflow => (
+                "docker.io/tensorflow/tensorflow:2.21.0",
+                &["science", "tensorflow"],
+            ),
+            Self::Paddle => ("docker.io/paddlepaddle/paddle:3.3.1", &["science", "paddle"]),
+            Self::Deepspeed => (
+                "ghcr.io/kubeflow/trainer/deepspeed-runtime:latest",
+                &["science", "torch", "ssh", "openmpi", "deepspeed"],
+            ),
+            Self::Mlx => (
+                "ghcr.io/kubeflow/trainer/mlx-runtime:latest",
+                &["science", "ssh", "openmpi", "mlx"],
+            ),
+            Self::Openmpi => (
+                "docker.io/mpioperator/openmpi:v0.8.0",
+                &["science", "ssh", "openmpi"],
+            ),
+            Self::Openmpi5 => ("localhost/openmpi:5", &["science", "ssh", "openmpi5"]),
+            Self::Mpich => ("docker.io/mpioperator/mpich:v0.8.0", &["science", "ssh", "mpich"]),
+            Self::IntelMpi => (
+                "docker.io/mpioperator/intel:v0.8.0",
+                &["science", "ssh", "intel-mpi"],
+            ),
+        };
+        let (working_dir, env): (_, &[_]) = match self {
+            Self::Deepspeed | Self::Mlx | Self::Openmpi | Self::Openmpi5 | Self::Mpich | Self::IntelMpi => {
+                (MPI_HOME, MPI_ENV)
+            }
+            _ => (WORKSPACE, &[]),
+        };
+        Recipe {
+            reference,
+            layers,
+            working_dir,
+            env,
+        }
+    }
 }
 
 /// Makes what is missing and returns all images of a cluster.
 pub(crate) fn prepare(cache: &Cache, toolchain: &Toolchain, extras: &[Extra]) -> Result<Vec<Image>> {
-    let rootfs = debian::python_rootfs(cache)?;
     let mut images = vec![
         Image {
             reference: PAUSE.to_owned(),
@@ -37,26 +139,24 @@ pub(crate) fn prepare(cache: &Cache, toolchain: &Toolchain, extras: &[Extra]) ->
         },
         Image {
             reference: PYTHON.to_owned(),
-            layers: vec![rootfs.clone()],
-            config: python_config("/"),
+            layers: python::layers(cache, &[])?,
+            config: python_config("/", &[]),
         },
     ];
-    if extras.contains(&Extra::Torch) {
-        images.push(Image {
-            reference: TORCH.to_owned(),
-            layers: vec![rootfs.clone(), python::torch(cache, &rootfs)?],
-            config: python_config("/workspace"),
-        });
+    // In the order of the catalogue, so that the same images are the same set however they were asked for.
+    for extra in Extra::all().iter().filter(|extra| extras.contains(extra)) {
+        images.push(extra.image(cache)?);
     }
     Ok(images)
 }
 
-fn python_config(working_dir: &str) -> Value {
-    json!({
-        "Cmd": ["python3"],
-        "Env": ["PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LANG=C.UTF-8"],
-        "WorkingDir": working_dir,
-    })
+fn python_config(working_dir: &str, more: &[&str]) -> Value {
+    let mut env = vec![
+        "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+        "LANG=C.UTF-8",
+    ];
+    env.extend(more);
+    json!({"Cmd": ["python3"], "Env": env, "WorkingDir": working_dir})
 }
 
 fn pause(cache: &Cache, toolchain: &Toolchain) -> Result<Layer> {
