@@ -60,8 +60,8 @@ inside() {
     env --ignore-environment PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin HOME=/root LANG=C.UTF-8 \\
         PYTHONDONTWRITEBYTECODE=1 chroot \"$image\" \"$@\"
 }
-if [ -e \"$setup\" ]; then inside sh -es <\"$setup\"; fi
 inside ldconfig
+if [ -e \"$setup\" ]; then inside sh -es <\"$setup\"; fi
 if [ $# -gt 0 ]; then inside python3 -m compileall -q -j 2 --invalidation-mode unchecked-hash \"$@\" || true; fi
 if [ -e \"$smoke_test\" ]; then inside python3 - <\"$smoke_test\"; fi";
 

@@ -3,3 +3,4 @@
 echo 'SetEnv OPAL_PREFIX=/usr/local' >>/home/mpiuser/.sshd_config
 # MLX opens the library by this name, under which the wheel has text for the compiler's linker.
 ln -sf libmpi.so.40 /usr/local/lib/libmpi.so
+ldconfig
