@@ -119,6 +119,30 @@ fn likely_mistakes_are_answered_with_field_and_way_out() {
     }
 }
 
+/// A folder for each framework: a job and its runtime, and what becomes of them.
+#[test]
+fn each_framework_comes_out_as_its_folder_says() {
+    let mut files = Vec::new();
+    for folder in std::fs::read_dir(golden("frameworks")).unwrap() {
+        let folder = folder.unwrap().file_name().into_string().unwrap();
+        for file in std::fs::read_dir(golden(&format!("frameworks/{folder}"))).unwrap() {
+            let file = file.unwrap().file_name().into_string().unwrap();
+            if let Some(case) = file.strip_suffix(".yaml") {
+                files.push(format!("frameworks/{folder}/{case}"));
+            }
+        }
+    }
+    files.sort();
+    assert!(files.len() > 15, "the cases are there");
+    for case in files {
+        let found = session(&["render", "-f", &format!("{case}.yaml")]);
+        // The snapshot says what the runtime says.
+        let mut documents: Vec<&str> = found.split("---\n").collect();
+        documents.retain(|document| !document.contains("-runtime-snapshot\n"));
+        assert_golden(&format!("{case}.txt"), &documents.join("---\n"));
+    }
+}
+
 #[test]
 fn a_job_is_rendered_and_explained() {
     let found = [

@@ -42,7 +42,12 @@ pub fn train_job(request: &TrainJobRequest<'_>) -> Verdict {
 }
 
 fn create(request: &TrainJobRequest<'_>) -> Verdict {
-    let (problems, warnings) = planned(request, &Observed::default());
+    let observed = Observed {
+        jobset: None,
+        snapshot: None,
+        ..request.observed.clone()
+    };
+    let (problems, warnings) = planned(request, &observed);
     Verdict { problems, warnings }
 }
 
@@ -57,6 +62,7 @@ fn update(request: &TrainJobRequest<'_>, old: &TrainJob) -> Verdict {
             .snapshot
             .clone()
             .filter(|snapshot| request.job.controls(&snapshot.metadata)),
+        ..request.observed.clone()
     };
     let (found, warnings) = planned(request, &observed);
     let mut problems = Problems::default();
@@ -150,7 +156,7 @@ mod tests {
                 .jobset
                 .clone()
                 .map(|jobset| serde_json::from_value(jobset).unwrap()),
-            snapshot: None,
+            ..Observed::default()
         };
         let verdict = train_job(&TrainJobRequest {
             operation: old.as_ref().map_or(Operation::Create, Operation::Update),

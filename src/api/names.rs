@@ -80,6 +80,9 @@ pub const TRAINER_PORT: u16 = 29500;
 /// Field of a pod that holds its rank within its Job.
 pub const RANK_FIELD_PATH: &str = "metadata.annotations['batch.kubernetes.io/job-completion-index']";
 
+/// Field of a pod that holds the index of its Job among those of its replicated job.
+pub const JOB_INDEX_FIELD_PATH: &str = "metadata.labels['jobset.sigs.k8s.io/job-index']";
+
 /// Suffix of the ConfigMap that keeps the runtime as it was at the first build.
 pub const SNAPSHOT_SUFFIX: &str = "-runtime-snapshot";
 /// Key of the snapshot ConfigMap.
@@ -128,6 +131,67 @@ pub const DMLC_TASK_ID: &str = "DMLC_TASK_ID";
 /// XGBoost: number of workers.
 pub const DMLC_NUM_WORKER: &str = "DMLC_NUM_WORKER";
 
+/// TensorFlow: the cluster, and the task of this pod in it.
+pub const TF_CONFIG: &str = "TF_CONFIG";
+/// Port of TensorFlow's servers where the runtime does not say.
+pub const TENSORFLOW_PORT: i32 = 2222;
+
+/// Paddle: host and port of node 0, where the nodes meet.
+pub const PADDLE_MASTER: &str = "PADDLE_MASTER";
+/// Paddle: number of nodes.
+pub const PADDLE_NNODES: &str = "PADDLE_NNODES";
+/// Paddle: rank of this node.
+pub const PADDLE_RANK: &str = "PADDLE_RANK";
+/// Paddle: processes on each node.
+pub const PADDLE_NPROC_PER_NODE: &str = "PADDLE_NPROC_PER_NODE";
+/// Paddle: name of the run.
+pub const PADDLE_JOB_ID: &str = "PADDLE_JOB_ID";
+/// Paddle: the address by which others reach this pod.
+pub const POD_IP: &str = "POD_IP";
+/// Paddle: index of this trainer.
+pub const PADDLE_TRAINER_ID: &str = "PADDLE_TRAINER_ID";
+/// Paddle: number of trainers.
+pub const PADDLE_TRAINERS_NUM: &str = "PADDLE_TRAINERS_NUM";
+/// Paddle: addresses of the trainers, for the processes.
+pub const PADDLE_TRAINER_ENDPOINTS: &str = "PADDLE_TRAINER_ENDPOINTS";
+/// Paddle: address of this trainer.
+pub const PADDLE_CURRENT_ENDPOINT: &str = "PADDLE_CURRENT_ENDPOINT";
+/// Paddle: addresses of the trainers, for the launcher.
+pub const PADDLE_TRAINERS_ENDPOINTS: &str = "PADDLE_TRAINERS_ENDPOINTS";
+/// Paddle: addresses of the parameter servers, for the launcher.
+pub const PADDLE_SERVERS_ENDPOINTS: &str = "PADDLE_SERVERS_ENDPOINTS";
+/// Paddle: addresses of the parameter servers, for the processes.
+pub const PADDLE_PSERVERS_IP_PORT_LIST: &str = "PADDLE_PSERVERS_IP_PORT_LIST";
+/// Paddle: `TRAINER` or `PSERVER`.
+pub const TRAINING_ROLE: &str = "TRAINING_ROLE";
+/// Paddle: port at which this pod listens.
+pub const PADDLE_PORT: &str = "PADDLE_PORT";
+/// Port of Paddle's nodes where the runtime does not say.
+pub const PADDLE_DEFAULT_PORT: i32 = 37777;
+
+/// Start of the variables that any framework may be given.
+pub const TRAINER_PREFIX: &str = "TRAINER_";
+/// Index of this pod among those of its role.
+pub const TRAINER_NODE_RANK: &str = "TRAINER_NODE_RANK";
+/// Number of nodes that train.
+pub const TRAINER_NUM_NODES: &str = "TRAINER_NUM_NODES";
+/// Processes on each node.
+pub const TRAINER_NUM_PROC_PER_NODE: &str = "TRAINER_NUM_PROC_PER_NODE";
+/// Number of processes on all nodes.
+pub const TRAINER_WORLD_SIZE: &str = "TRAINER_WORLD_SIZE";
+/// Host name of node 0.
+pub const TRAINER_MASTER_ADDR: &str = "TRAINER_MASTER_ADDR";
+/// Port of node 0.
+pub const TRAINER_MASTER_PORT: &str = "TRAINER_MASTER_PORT";
+/// Host names of the nodes that train, or, with an underscore and a name, of a replicated job.
+pub const TRAINER_HOSTS: &str = "TRAINER_HOSTS";
+/// Suffix of the ConfigMap with the list of the nodes.
+pub const HOST_LIST_SUFFIX: &str = "-host-list";
+/// Volume of the list of the nodes.
+pub const HOST_LIST_VOLUME: &str = "host-list";
+/// Key of the list of the nodes.
+pub const HOST_LIST_KEY: &str = "hosts";
+
 /// Values of `mpiImplementation`; the first is the default.
 pub const MPI_IMPLEMENTATIONS: [&str; 3] = ["OpenMPI", "Intel", "MPICH"];
 /// Suffix of the Secret with the SSH keys of an MPI job.
@@ -144,6 +208,31 @@ pub const MPI_HOSTFILE_VOLUME: &str = "mpi-hostfile";
 pub const MPI_HOSTFILE: &str = "hostfile";
 /// Folder of the hostfile in the launcher.
 pub const MPI_CONFIG_PATH: &str = "/etc/mpi";
+
+/// `apiVersion` of the PodGroup of the coscheduling plugin.
+pub const COSCHEDULING_API_VERSION: &str = "scheduling.x-k8s.io/v1alpha1";
+/// Label that makes a pod a member of a PodGroup of the coscheduling plugin.
+pub const COSCHEDULING_LABEL: &str = "scheduling.x-k8s.io/pod-group";
+/// `apiVersion` of Volcano's PodGroup.
+pub const VOLCANO_API_VERSION: &str = "scheduling.volcano.sh/v1beta1";
+/// Annotation that makes a pod a member of a PodGroup of Volcano.
+pub const VOLCANO_GROUP_ANNOTATION: &str = "scheduling.k8s.io/group-name";
+/// Annotation of a runtime's template that names the queue of Volcano.
+pub const VOLCANO_QUEUE_ANNOTATION: &str = "scheduling.volcano.sh/queue-name";
+/// Name of Volcano's scheduler.
+pub const VOLCANO_SCHEDULER: &str = "volcano";
+/// API group of Kubernetes' own PodGroup and Workload.
+pub const SCHEDULING_GROUP: &str = "scheduling.k8s.io";
+/// `apiVersion` of Kubernetes' own PodGroup and Workload.
+pub const SCHEDULING_API_VERSION: &str = "scheduling.k8s.io/v1beta1";
+/// Kind of a gang, in all three groups.
+pub const POD_GROUP: &str = "PodGroup";
+/// Kind that tells what the PodGroups of a job are like.
+pub const WORKLOAD: &str = "Workload";
+/// Name of the scheduler of pods that name none.
+pub const DEFAULT_SCHEDULER: &str = "default-scheduler";
+/// PriorityClasses that every cluster has.
+pub const SYSTEM_PRIORITY_CLASSES: [&str; 2] = ["system-cluster-critical", "system-node-critical"];
 
 /// Condition types, reasons and messages of a TrainJob; no others are ever written on a job that has a JobSet.
 pub mod condition {

@@ -284,8 +284,9 @@ pub struct PaddleRole {
 }
 
 /// Any other framework, in terms of the variables that the nodes get:
-/// `TRAINER_NUM_NODES`, `TRAINER_NODE_RANK`, `TRAINER_NUM_PROC_PER_NODE`, `TRAINER_WORLD_SIZE`, `TRAINER_MASTER_ADDR`,
-/// `TRAINER_MASTER_PORT` and `TRAINER_HOSTS`. Entries of `env`, and commands and arguments, refer to them as
+/// `TRAINER_NODE_RANK`, `TRAINER_NUM_NODES`, `TRAINER_NUM_PROC_PER_NODE`, `TRAINER_WORLD_SIZE`, `TRAINER_MASTER_ADDR` and
+/// `TRAINER_MASTER_PORT`; and, where something refers to them, `TRAINER_HOSTS`, and `TRAINER_HOSTS_<JOB>` and
+/// `TRAINER_NUM_NODES_<JOB>` of a single replicated job. Entries of `env`, and commands and arguments, refer to them as
 /// `$(TRAINER_NODE_RANK)`.
 #[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -319,7 +320,7 @@ pub struct CustomPolicy {
 #[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct HostList {
-    /// Absolute path of the file; its folder becomes a mount of its own.
+    /// Absolute path of the file; other files of its folder stay as they are.
     #[schemars(length(min = 2, max = 4096), extend("pattern" = "^/.*[^/]$"))]
     pub path: String,
     /// Form of a line, in terms of `$(HOST)`, `$(PORT)`, `$(RANK)` and `$(NUM_PROC_PER_NODE)`.
@@ -378,7 +379,7 @@ pub struct WorkloadPolicy {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 317))]
     pub topology_key: Option<String>,
-    /// PriorityClass of the gang; absent, that of its pods.
+    /// PriorityClass of the gang and of its pods; absent, the one that all its pods name.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 253))]
     pub priority_class_name: Option<String>,

@@ -2,11 +2,28 @@
 
 use serde_json::Value;
 
+/// Names a file of `runtimes/` and embeds it.
+macro_rules! file {
+    ($name:literal) => {
+        ($name, include_str!(concat!("../../runtimes/", $name)))
+    };
+}
+
 /// File name and text of each shipped runtime.
-pub const FILES: [(&str, &str); 1] = [(
-    "torch-distributed.yaml",
-    include_str!("../../runtimes/torch-distributed.yaml"),
-)];
+pub const FILES: [(&str, &str); 12] = [
+    file!("torch-distributed.yaml"),
+    file!("torch-elastic.yaml"),
+    file!("torch-distributed-with-cache.yaml"),
+    file!("torchtune-llama3.2-1b.yaml"),
+    file!("torchtune-llama3.2-3b.yaml"),
+    file!("torchtune-qwen2.5-1.5b.yaml"),
+    file!("jax-distributed.yaml"),
+    file!("xgboost-distributed.yaml"),
+    file!("tensorflow-distributed.yaml"),
+    file!("tensorflow-parameter-server.yaml"),
+    file!("paddle-distributed.yaml"),
+    file!("paddle-parameter-server.yaml"),
+];
 
 /// Reads the shipped runtimes as they would be applied.
 pub fn runtimes() -> Result<Vec<Value>, serde_saphyr::Error> {

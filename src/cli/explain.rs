@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use serde_json::Value;
 
 use super::Settings;
+use super::gang;
 use super::output::{self, BAD, DIM, Exit, PLACE, styled};
 use super::render::{load_jobs, obstructed};
 use super::tree::Tree;
@@ -75,6 +76,9 @@ impl Explain {
             tree.insert(&steps(path), line);
         }
         output::out(format!("{}\n{tree}", styled(PLACE, title)))?;
+        if let (None, Some(gang)) = (&self.path, &plan.reserved) {
+            output::out(gang::text(gang))?;
+        }
         Ok(Exit::Good)
     }
 }

@@ -1,6 +1,7 @@
 //! The command line: files in, text out. Knows all rooms; decides nothing.
 
 mod explain;
+mod gang;
 mod input;
 mod offline;
 mod output;

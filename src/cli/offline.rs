@@ -3,16 +3,17 @@
 //! Runtimes and facts are taken in before TrainJobs, whatever their order in the files, as both would be in a cluster
 //! that has them. The shipped runtimes are there from the start.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use k8s_openapi::api::core::v1::ConfigMap;
+use k8s_openapi::api::core::v1::{ConfigMap, LimitRange};
+use k8s_openapi::api::node::v1::RuntimeClass;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::admission::{self, Operation, TrainJobRequest, Verdict};
 use crate::api::{ClusterTrainingRuntime, JobSet, TrainJob, TrainingRuntime, names};
 use crate::k8s::json as k8s_json;
-use crate::plan::{Config, Observed, Problem, Problems, Reason, Runtime, RuntimeKind, suggest};
+use crate::plan::{Config, Known, Observed, Problem, Problems, Reason, Runtime, RuntimeKind, suggest};
 use crate::{catalog, schema};
 
 /// What became of one document.
@@ -41,6 +42,9 @@ pub(super) struct Offline {
     config: Config,
     jobsets: Vec<JobSet>,
     config_maps: Vec<ConfigMap>,
+    runtime_classes: Vec<RuntimeClass>,
+    limit_ranges: Vec<LimitRange>,
+    priority_classes: BTreeMap<String, Known>,
 }
 
 impl Offline {
@@ -100,6 +104,12 @@ impl Offline {
         match kind.as_str() {
             names::JOBSET => self.jobsets.push(fact(&object)?),
             "ConfigMap" => self.config_maps.push(fact(&object)?),
+            "RuntimeClass" => self.runtime_classes.push(fact(&object)?),
+            "LimitRange" => self.limit_ranges.push(fact(&object)?),
+            "PriorityClass" => {
+                let name = k8s_json::text(&object, &["metadata", "name"]).unwrap_or_default();
+                self.priority_classes.insert(name.to_owned(), Known::Exists);
+            }
             // Other kinds say nothing about training jobs.
             _ => {}
         }
@@ -280,6 +290,14 @@ impl Offline {
         Observed {
             jobset: jobset.cloned(),
             snapshot: snapshot.cloned(),
+            runtime_classes: self.runtime_classes.clone(),
+            limit_ranges: self
+                .limit_ranges
+                .iter()
+                .filter(|range| here(&range.metadata.namespace))
+                .cloned()
+                .collect(),
+            priority_classes: self.priority_classes.clone(),
         }
     }
 }

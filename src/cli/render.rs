@@ -57,6 +57,7 @@ impl Render {
             snapshot,
             config_maps,
             gang,
+            reserved: _,
             jobset,
             warnings: _,
             trace: _,
@@ -101,14 +102,17 @@ fn secret(secret: &NewSecret) -> Value {
         .iter()
         .map(|key| ((*key).to_owned(), json!("<made by the controller>")))
         .collect();
-    json!({
+    let mut object = json!({
         "apiVersion": "v1",
         "kind": "Secret",
         "metadata": secret.metadata,
-        "type": secret.recipe.secret_type(),
         "immutable": true,
         "stringData": data,
-    })
+    });
+    if let Some(kind) = secret.recipe.secret_type() {
+        object["type"] = json!(kind);
+    }
+    object
 }
 
 /// Reads files into an offline cluster; what cannot be read is told at once and decides how the run ends.

@@ -73,6 +73,7 @@ async fn execute(
         snapshot,
         config_maps,
         gang,
+        reserved: _,
         jobset: PlannedJobSet {
             object,
             action,

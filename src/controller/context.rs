@@ -10,6 +10,7 @@ use kube::runtime::reflector::{ObjectRef, Store};
 use kube::{Api, Client, Resource, ResourceExt};
 
 use super::events::Recorder;
+use super::gangs::Gangs;
 use super::metrics::Metrics;
 use super::queue::Queue;
 use super::retry::Retries;
@@ -35,6 +36,8 @@ pub(super) struct Context {
     pub runtimes: Watched<TrainingRuntime>,
     /// All cluster runtimes.
     pub cluster_runtimes: Watched<ClusterTrainingRuntime>,
+    /// What jobs with a gang depend on.
+    pub gangs: Gangs,
     /// TrainJobs that were written and not seen since.
     pub written_jobs: Written<Guarded<TrainJob>>,
     /// JobSets that were written and not seen since.
@@ -69,6 +72,7 @@ impl Context {
         self.retries.forget(key);
         self.written_jobs.forget(key);
         self.compared.forget(key);
+        self.gangs.forget(key);
     }
 }
 

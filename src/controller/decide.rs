@@ -4,7 +4,7 @@
 
 use super::error::Error;
 use super::fetch::{Facts, Fetched};
-use crate::plan::{Config, Inputs, Observed, Plan, plan};
+use crate::plan::{Config, Inputs, Plan, plan};
 use crate::status::Due;
 
 /// What is to be done.
@@ -28,14 +28,14 @@ pub(super) fn decide(config: &Config, fetched: &mut Fetched<'_>) -> Decision {
         return Decision::Leave;
     }
     let stop = fetched.job.suspended() && fetched.jobset().is_some_and(|j| !j.suspended());
-    let Facts { runtime, snapshot } = match std::mem::replace(&mut fetched.facts, Ok(Facts::default())) {
+    let Facts {
+        runtime,
+        mut observed,
+    } = match std::mem::replace(&mut fetched.facts, Ok(Facts::default())) {
         Ok(facts) => facts,
         Err(error) => return Decision::Refuse { error, stop },
     };
-    let observed = Observed {
-        jobset: fetched.jobset().cloned(),
-        snapshot,
-    };
+    observed.jobset = fetched.jobset().cloned();
     let inputs = Inputs {
         job: fetched.job,
         runtime: runtime.as_ref(),

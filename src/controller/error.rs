@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use kube::core::Status;
 
+use crate::api::names;
 use crate::plan::{Problems, Reason};
 
 /// Why a job could not be brought to where it should be.
@@ -38,13 +39,27 @@ pub(super) enum Error {
     },
     /// The API server does not know a kind that the job needs.
     #[error(
-        "the cluster does not serve {kind} ({api_version}): install it, the job starts as soon as it is there"
+        "the cluster does not serve {kind} ({api_version}): {}, the job starts as soon as it is there",
+        to_be_served(api_version)
     )]
     KindMissing {
         /// The kind.
         kind: String,
         /// Its API version.
         api_version: String,
+    },
+    /// The API server takes an object, but not all that it says.
+    #[error(
+        "the API server drops {field} of {kind} {name}: switch on the feature that it belongs to, or remove what asks \
+         for it from the podGroupPolicy of the runtime"
+    )]
+    Dropped {
+        /// Kind of the object.
+        kind: String,
+        /// Name of the object.
+        name: String,
+        /// What is dropped.
+        field: String,
     },
     /// A call of the API server went wrong.
     #[error("cannot {doing}")]
@@ -117,7 +132,7 @@ impl Error {
                 Some(Reason::RuntimeNotFound | Reason::Snapshot | Reason::Foreign) => Class::Waiting,
                 Some(Reason::Invalid | Reason::NotSupportedYet) | None => Class::Invalid,
             },
-            Self::Foreign { .. } | Self::KindMissing { .. } => Class::Waiting,
+            Self::Foreign { .. } | Self::KindMissing { .. } | Self::Dropped { .. } => Class::Waiting,
             Self::Api { source, .. } => class_of(source),
             Self::TimedOut(_) => Class::Unavailable,
             Self::Panicked(_) => Class::Internal,
@@ -142,6 +157,15 @@ impl Error {
             Self::Api { source, .. } => format!("{self}: {}", api_text(source)),
             other => other.to_string(),
         }
+    }
+}
+
+/// Says how a cluster comes to serve a kind.
+fn to_be_served(api_version: &str) -> &'static str {
+    if api_version == names::SCHEDULING_API_VERSION {
+        "it needs Kubernetes 1.37 with the feature gate GenericWorkload and runtime-config scheduling.k8s.io/v1beta1=true"
+    } else {
+        "install it"
     }
 }
 

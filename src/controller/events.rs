@@ -70,6 +70,19 @@ impl Note {
             once: true,
         }
     }
+
+    /// An object of the job should be otherwise, and the API server does not let it change.
+    pub(super) fn kept(job: &TrainJob, kind: &str, why: &str) -> Self {
+        Self {
+            about: reference(&job.metadata),
+            reason: REASON_FROZEN,
+            message: cut(&format!(
+                "The {kind} stays as it was when it was created; delete the TrainJob and create it anew to change it: \
+                 {why}"
+            )),
+            once: true,
+        }
+    }
 }
 
 fn reference(job: &ObjectMeta) -> ObjectReference {

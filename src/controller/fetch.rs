@@ -16,7 +16,7 @@ use super::context::{Context, Guarded, Key, stored};
 use super::error::{Doing, Error, kind_missing, not_found};
 use super::watch::{State, Watched};
 use crate::api::{ClusterTrainingRuntime, JobSet, TrainJob, TrainingRuntime, names};
-use crate::plan::{Runtime, RuntimeKind};
+use crate::plan::{self, Inputs, Observed, Runtime, RuntimeKind};
 use crate::status::{Due, due, own_jobset};
 
 /// What there is of a job.
@@ -40,8 +40,8 @@ pub(super) struct Fetched<'a> {
 pub(super) struct Facts {
     /// The runtime, unless a snapshot stands for it.
     pub runtime: Option<Runtime>,
-    /// The snapshot.
-    pub snapshot: Option<ConfigMap>,
+    /// Facts of the cluster, without the JobSet.
+    pub observed: Observed,
 }
 
 impl Fetched<'_> {
@@ -161,7 +161,20 @@ async fn facts(ctx: &Context, key: &Key, job: &TrainJob) -> Result<Facts, Error>
         Some(_) => None,
         None => runtime(ctx, key, job).await?,
     };
-    Ok(Facts { runtime, snapshot })
+    let mut observed = Observed {
+        snapshot,
+        ..Observed::default()
+    };
+    let needed = plan::needed(&Inputs {
+        job,
+        runtime: runtime.as_ref(),
+        config: &ctx.config,
+        observed: &observed,
+    });
+    ctx.gangs
+        .observe(&ctx.client, key, job, &needed, &mut observed)
+        .await?;
+    Ok(Facts { runtime, observed })
 }
 
 /// Finds the runtime that the job names; `None` also for kinds that do not exist.

@@ -15,11 +15,14 @@ use ssh_key::public::{EcdsaPublicKey, KeyData};
 
 use crate::plan::Recipe;
 
-/// Makes the content of a Secret.
-pub(super) fn content(recipe: Recipe) -> anyhow::Result<BTreeMap<&'static str, String>> {
+/// Makes the content of a Secret of a job.
+pub(super) fn content(recipe: Recipe, job: &str) -> anyhow::Result<BTreeMap<&'static str, String>> {
     match recipe {
         Recipe::SshKeyPair => ssh_key_pair(),
-        Recipe::CurveCertificate => Ok(BTreeMap::from([(Recipe::CURVE_CERTIFICATE, curve_certificate())])),
+        Recipe::CurveCertificate => Ok(BTreeMap::from([(
+            Recipe::CURVE_CERTIFICATE,
+            curve_certificate(job),
+        )])),
     }
 }
 
@@ -50,12 +53,12 @@ fn ssh_key_pair() -> anyhow::Result<BTreeMap<&'static str, String>> {
 }
 
 /// Makes a certificate of ZeroMQ's CURVE: both halves in Z85, in a file of ZPL.
-fn curve_certificate() -> String {
+fn curve_certificate(job: &str) -> String {
     let secret = x25519_dalek::StaticSecret::random_from_rng(OsRng);
     let public = x25519_dalek::PublicKey::from(&secret);
     format!(
         "#   ZeroMQ CURVE certificate, with its secret key: keep it safe\n\
-         metadata\n    name = \"trainer\"\n\
+         metadata\n    name = \"{job}\"\n\
          curve\n    public-key = \"{}\"\n    secret-key = \"{}\"\n",
         z85::encode(public.as_bytes()),
         z85::encode(secret.as_bytes()),
@@ -68,7 +71,7 @@ mod tests {
 
     #[test]
     fn a_key_pair_is_two_halves_of_one_key_and_never_the_same_twice() {
-        let pair = content(Recipe::SshKeyPair).unwrap();
+        let pair = content(Recipe::SshKeyPair, "a").unwrap();
         let (private, public) = (&pair[Recipe::SSH_PRIVATE_KEY], &pair[Recipe::SSH_PUBLIC_KEY]);
         assert!(private.starts_with("-----BEGIN EC PRIVATE KEY-----\n"));
         assert!(public.starts_with("ecdsa-sha2-nistp521 AAAA"));
@@ -86,12 +89,12 @@ mod tests {
             Some(SECP521R1),
             "OpenSSL reads no key without it"
         );
-        assert_ne!(pair, content(Recipe::SshKeyPair).unwrap());
+        assert_ne!(pair, content(Recipe::SshKeyPair, "a").unwrap());
     }
 
     #[test]
     fn a_certificate_has_both_halves_in_forty_characters() {
-        let pair = content(Recipe::CurveCertificate).unwrap();
+        let pair = content(Recipe::CurveCertificate, "a").unwrap();
         let certificate = &pair[Recipe::CURVE_CERTIFICATE];
         let key = |name: &str| {
             let line = certificate.lines().find(|line| line.contains(name)).unwrap();

@@ -12,6 +12,7 @@ mod error;
 mod events;
 mod fetch;
 mod finalizers;
+mod gangs;
 mod keys;
 mod metrics;
 mod objects;
@@ -47,6 +48,7 @@ pub use runtimes::Runtimes;
 
 use context::{Compared, Context};
 use events::Recorder;
+use gangs::Gangs;
 use metrics::Metrics;
 use queue::Queue;
 use retry::Retries;
@@ -150,12 +152,14 @@ async fn start(options: &Options, told: Told) -> Result<(Parts, impl Future<Outp
     let (jobsets, jobset_feed) = Watched::new();
     let (runtimes, runtime_feed) = Watched::new();
     let (cluster_runtimes, cluster_runtime_feed) = Watched::new();
+    let (gangs, gang_feeds) = Gangs::new();
     let ctx = Arc::new(Context {
         client,
         jobs,
         jobsets,
         runtimes,
         cluster_runtimes,
+        gangs,
         written_jobs: Written::default(),
         written_jobsets: Written::default(),
         compared: Compared::default(),
@@ -171,6 +175,11 @@ async fn start(options: &Options, told: Told) -> Result<(Parts, impl Future<Outp
     let mut parts = JoinSet::new();
     watch_jobs(&mut parts, &ctx, job_feed, jobset_feed);
     watch_runtimes(&mut parts, &ctx, runtime_feed, cluster_runtime_feed);
+    let shared = ctx.clone();
+    parts.spawn(async move {
+        gangs::follow_when_needed(shared, gang_feeds).await;
+        Err(Failure::Ended("the watches for gangs"))
+    });
     let client = ctx.client.clone();
     parts.spawn(async move {
         events::write(client, notes).await;

@@ -8,16 +8,18 @@ use std::time::Duration;
 
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
-use kube::api::{DynamicObject, Patch};
+use kube::api::{DynamicObject, Patch, PostParams};
 use kube::core::{ApiResource, GroupVersionKind};
 use kube::{Api, Resource};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::apply::{patch_params, post};
 use super::context::Context;
 use super::error::{Class, Doing, Error, kind_missing};
+use super::events::Note;
 use super::fetch::Fetched;
 use super::keys;
+use crate::api::names;
 use crate::k8s::json as k8s_json;
 use crate::plan::NewSecret;
 
@@ -37,10 +39,11 @@ pub(super) async fn create_secret(
 ) -> Result<(), Error> {
     let name = secret.metadata.name.as_deref().unwrap_or_default();
     let doing = || format!("create Secret {name}");
-    let content = keys::content(secret.recipe).map_err(|e| Error::Panicked(e.to_string()))?;
+    let content =
+        keys::content(secret.recipe, &fetched.key.name).map_err(|e| Error::Panicked(e.to_string()))?;
     let object = Secret {
         metadata: secret.metadata.clone(),
-        type_: Some(secret.recipe.secret_type().to_owned()),
+        type_: secret.recipe.secret_type().map(str::to_owned),
         immutable: Some(true),
         data: Some(bytes(content)),
         ..Secret::default()
@@ -70,54 +73,152 @@ fn bytes(content: BTreeMap<&'static str, String>) -> BTreeMap<String, ByteString
 
 /// Creates an object, or brings the one that is there up to date.
 pub(super) async fn ensure(ctx: &Context, fetched: &Fetched<'_>, object: Value) -> Result<(), Error> {
-    let text = |path: &[&str]| k8s_json::text(&object, path).unwrap_or_default().to_owned();
-    let (api_version, kind, name) = (
-        text(&["apiVersion"]),
-        text(&["kind"]),
-        text(&["metadata", "name"]),
-    );
-    let (group, version) = api_version.split_once('/').unwrap_or(("", &api_version));
-    let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, &kind));
-    let namespace = fetched.key.namespace.as_deref().unwrap_or_default();
-    let api = Api::<DynamicObject>::namespaced_with(ctx.client.clone(), namespace, &resource);
-    let doing = |verb: &str| format!("{verb} {kind} {name}");
-    let missing = |error: kube::Error| {
-        if kind_missing(&error) {
-            Error::KindMissing {
-                kind: kind.clone(),
-                api_version: api_version.clone(),
-            }
-        } else {
-            Error::Api {
-                doing: doing("create or read"),
-                source: Box::new(error),
-            }
-        }
-    };
-
+    let object = Wanted::new(ctx, fetched, object);
     // While there is no JobSet, the object is most likely not there either.
     if fetched.jobset().is_none() {
-        let created = match serde_json::from_value(object.clone()) {
-            Ok(typed) => api.create(&post(), &typed).await.map_err(missing),
-            Err(error) => return Err(Error::Panicked(error.to_string())),
-        };
-        match created {
-            Ok(_) => return Ok(()),
+        match object.create().await {
             Err(error) if error.class() == Class::Conflict => {}
-            Err(error) => return Err(error),
+            created => return created,
         }
     }
-    match api.get_opt(&name).await.map_err(missing)? {
-        Some(existing) if !fetched.job.controls(existing.meta()) => {
-            return Err(Error::Foreign { kind, name });
+    match object.get().await? {
+        None => object.create().await,
+        Some(existing) if !fetched.job.controls(existing.meta()) => Err(Error::Foreign {
+            kind: object.kind,
+            name: object.name,
+        }),
+        Some(existing) => object.update(ctx, fetched, &json!(existing)).await,
+    }
+}
+
+/// Maps that hold nothing but what is wanted: what else is in them goes.
+const WHOLE: [&[&str]; 2] = [&["data"], &["spec", "minResources"]];
+
+/// An object as it should be, and where it belongs.
+struct Wanted {
+    api: Api<DynamicObject>,
+    api_version: String,
+    kind: String,
+    name: String,
+    object: Value,
+}
+
+impl Wanted {
+    fn new(ctx: &Context, fetched: &Fetched<'_>, object: Value) -> Self {
+        let text = |path: &[&str]| k8s_json::text(&object, path).unwrap_or_default().to_owned();
+        let (api_version, kind, name) = (
+            text(&["apiVersion"]),
+            text(&["kind"]),
+            text(&["metadata", "name"]),
+        );
+        let (group, version) = api_version.split_once('/').unwrap_or(("", &api_version));
+        let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, &kind));
+        let namespace = fetched.key.namespace.as_deref().unwrap_or_default();
+        Self {
+            api: Api::namespaced_with(ctx.client.clone(), namespace, &resource),
+            api_version,
+            kind,
+            name,
+            object,
         }
-        Some(existing) if k8s_json::covers(&json!(existing), &object) => {
+    }
+
+    async fn get(&self) -> Result<Option<DynamicObject>, Error> {
+        self.api
+            .get_opt(&self.name)
+            .await
+            .map_err(|e| self.failed("get", e))
+    }
+
+    /// Creates the object. Where features of the API server decide what it keeps of it, that is found out first: half
+    /// an object would promise what nobody holds.
+    async fn create(&self) -> Result<(), Error> {
+        let typed: DynamicObject =
+            serde_json::from_value(self.object.clone()).map_err(|e| Error::Panicked(e.to_string()))?;
+        if self.api_version == names::SCHEDULING_API_VERSION {
+            let dry = PostParams {
+                dry_run: true,
+                ..post()
+            };
+            let answer = self
+                .api
+                .create(&dry, &typed)
+                .await
+                .map_err(|e| self.failed("create", e))?;
+            self.kept_whole(&json!(answer))?;
+        }
+        let created = self.api.create(&post(), &typed).await;
+        created.map(|_| ()).map_err(|e| self.failed("create", e))
+    }
+
+    fn kept_whole(&self, answer: &Value) -> Result<(), Error> {
+        match k8s_json::lost(answer, &self.object) {
+            None => Ok(()),
+            Some(field) => Err(Error::Dropped {
+                kind: self.kind.clone(),
+                name: self.name.clone(),
+                field,
+            }),
+        }
+    }
+
+    /// Sends what differs, if anything does. What cannot change any more is told, and does not stop the job.
+    async fn update(&self, ctx: &Context, fetched: &Fetched<'_>, existing: &Value) -> Result<(), Error> {
+        let Some(change) = self.change(existing) else {
             return Ok(());
+        };
+        let patched = self
+            .api
+            .patch(&self.name, &patch_params(), &Patch::Merge(&change))
+            .await;
+        match patched {
+            Ok(_) => Ok(()),
+            Err(kube::Error::Api(status)) if status.code == 422 => {
+                ctx.events
+                    .send(Note::kept(fetched.job, &self.kind, &status.message));
+                Ok(())
+            }
+            Err(error) => Err(self.failed("patch", error)),
         }
-        _ => {}
     }
-    api.patch(&name, &patch_params().force(), &Patch::Apply(&object))
-        .await
-        .map(|_| ())
-        .doing(|| doing("apply"))
+
+    /// Gives what brings an existing object to what is wanted, as a merge patch; `None` when it is so.
+    fn change(&self, existing: &Value) -> Option<Value> {
+        let mut change = self.object.clone();
+        let mut surplus = false;
+        for path in WHOLE {
+            let old = k8s_json::at(existing, path).and_then(Value::as_object);
+            let gone = old.into_iter().flat_map(Map::keys);
+            let wanted = k8s_json::at(&self.object, path);
+            let gone = gone.filter(|key| wanted.is_none_or(|wanted| wanted.get(*key).is_none()));
+            for key in gone {
+                surplus = true;
+                k8s_json::object_mut(&mut change, path).insert(key.clone(), Value::Null);
+            }
+        }
+        if !surplus && k8s_json::covers(existing, &self.object) {
+            return None;
+        }
+        // No other object of this name is meant.
+        k8s_json::object_mut(&mut change, &["metadata"]).insert(
+            "uid".to_owned(),
+            k8s_json::at(existing, &["metadata", "uid"])
+                .cloned()
+                .unwrap_or_default(),
+        );
+        Some(change)
+    }
+
+    fn failed(&self, verb: &str, error: kube::Error) -> Error {
+        if kind_missing(&error) {
+            return Error::KindMissing {
+                kind: self.kind.clone(),
+                api_version: self.api_version.clone(),
+            };
+        }
+        Error::Api {
+            doing: format!("{verb} {} {}", self.kind, self.name),
+            source: Box::new(error),
+        }
+    }
 }

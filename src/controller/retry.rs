@@ -38,7 +38,12 @@ impl<K: Hash + Eq + Clone> Retries<K> {
         let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let count = counts.entry(key.clone()).or_default();
         *count = count.saturating_add(1);
-        let delay = spread(delay(class, *count), key, *count);
+        let mut delay = delay(class, *count);
+        if matches!(error, Error::KindMissing { .. }) {
+            // Most kinds are not watched, so nothing else tells when this one has come.
+            delay = delay.min(LONGEST_OUTAGE);
+        }
+        let delay = spread(delay, key, *count);
         Some(delay.max(error.retry_after().unwrap_or_default()))
     }
 

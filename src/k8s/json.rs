@@ -80,6 +80,34 @@ pub fn covers(value: &Value, wanted: &Value) -> bool {
     }
 }
 
+/// Finds the first field of `wanted` that `value` lacks, and gives its path.
+pub fn lost(value: &Value, wanted: &Value) -> Option<String> {
+    fn find(path: &str, value: &Value, wanted: &Value) -> Option<String> {
+        match (value, wanted) {
+            (Value::Null, wanted) if !is_empty(wanted) => Some(path.to_owned()),
+            (Value::Object(value), Value::Object(wanted)) => wanted.iter().find_map(|(key, wanted)| {
+                let path = if path.is_empty() {
+                    key.clone()
+                } else {
+                    format!("{path}.{key}")
+                };
+                find(&path, value.get(key).unwrap_or(&Value::Null), wanted)
+            }),
+            (Value::Array(value), Value::Array(wanted)) => {
+                wanted.iter().enumerate().find_map(|(at, wanted)| {
+                    find(
+                        &format!("{path}[{at}]"),
+                        value.get(at).unwrap_or(&Value::Null),
+                        wanted,
+                    )
+                })
+            }
+            _ => None,
+        }
+    }
+    find("", value, wanted)
+}
+
 fn as_object(value: &mut Value) -> &mut Map<String, Value> {
     if !value.is_object() {
         *value = Value::Object(Map::new());

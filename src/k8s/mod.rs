@@ -3,6 +3,7 @@
 pub mod json;
 pub mod path;
 pub mod quantity;
+pub mod requests;
 pub mod strategic;
 pub mod upsert;
 pub mod yaml;

@@ -3,6 +3,7 @@
 //! Source of the rules: apimachinery's `resource.Quantity`. Amounts are exact to a billionth, as there; smaller
 //! parts round away from zero.
 
+use std::cmp::Ordering;
 use std::fmt;
 use std::str::FromStr;
 
@@ -63,6 +64,24 @@ impl Quantity {
     pub fn ceil(self) -> i64 {
         let whole = self.nano.div_euclid(ONE) + i128::from(self.nano.rem_euclid(ONE) != 0);
         i64::try_from(whole).unwrap_or(if whole < 0 { i64::MIN } else { i64::MAX })
+    }
+
+    /// Adds; nothing at all takes the other's form. Amounts beyond all bounds stop there.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self {
+            nano: self.nano.saturating_add(other.nano),
+            format: if self.is_zero() { other.format } else { self.format },
+        }
+    }
+
+    /// Multiplies; amounts beyond all bounds stop there.
+    #[must_use]
+    pub fn times(self, count: i64) -> Self {
+        Self {
+            nano: self.nano.saturating_mul(i128::from(count)),
+            format: self.format,
+        }
     }
 
     fn binary_text(self) -> Option<String> {
@@ -201,6 +220,18 @@ impl PartialEq for Quantity {
 
 impl Eq for Quantity {}
 
+impl PartialOrd for Quantity {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Quantity {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.nano.cmp(&other.nano)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -247,6 +278,18 @@ mod tests {
             Quantity::from_json(&serde_json::json!(2)).unwrap().to_string(),
             "2"
         );
+    }
+
+    #[test]
+    fn sums_and_products_are_exact() {
+        let quantity = |text: &str| text.parse::<Quantity>().unwrap();
+        assert_eq!(quantity("500m").times(3).to_string(), "1500m");
+        assert_eq!(quantity("0.1").plus(quantity("0.2")).to_string(), "300m");
+        assert_eq!(quantity("1Gi").plus(quantity("512Mi")).to_string(), "1536Mi");
+        assert_eq!(Quantity::ZERO.plus(quantity("1024Mi")).to_string(), "1Gi");
+        assert_eq!(quantity("2").times(0).to_string(), "0");
+        assert!(quantity("1001m") > quantity("1"));
+        assert!(quantity("8Ei").times(i64::MAX) > quantity("8Ei"));
     }
 
     #[test]

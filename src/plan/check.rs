@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::draft::{Draft, PodSet};
-use super::frameworks::{Framework, Takes};
+use super::frameworks::{Framework, Part};
 use super::problem::{Problem, Problems, Reason};
 use super::resolve::RUNTIME_REF;
 use super::runtime_rules;
@@ -127,11 +127,10 @@ fn initializer_lacks(draft: &Draft<'_>, name: &str, source: &InitializerSource) 
 
 fn reserved_env(draft: &Draft<'_>, framework: &dyn Framework, problems: &mut Problems) {
     let env = draft.job.trainer_env();
-    let reserved = framework.reserved_env(draft);
     let set: BTreeSet<&str> = env
         .iter()
         .filter_map(|entry| k8s_json::name(entry.value()))
-        .filter(|name| reserved.contains(name))
+        .filter(|name| framework.reserves(draft, name))
         .collect();
     if !set.is_empty() {
         let set = set.into_iter().collect::<Vec<_>>().join(", ");
@@ -272,7 +271,7 @@ pub(super) fn warn(draft: &mut Draft<'_>, framework: &dyn Framework) {
             .warnings
             .push("spec.trainer.numNodes is 0: no training pod will run".to_owned());
     }
-    let taken = |part: fn(Takes) -> bool| !draft.that_take(framework, part).is_empty();
+    let taken = |part| !draft.that_take(framework, part).is_empty();
     let no_trainer = format!(
         "the runtime labels no job {}={}",
         names::ANCESTOR_LABEL,
@@ -283,27 +282,27 @@ pub(super) fn warn(draft: &mut Draft<'_>, framework: &dyn Framework) {
         (
             "image",
             trainer.image.is_some(),
-            !taken(|t| t.image),
+            !taken(Part::Image),
             no_trainer.as_str(),
         ),
         (
             "command",
             trainer.command.is_some(),
-            !taken(|t| t.command),
+            !taken(Part::Command),
             &no_trainer,
         ),
-        ("args", trainer.args.is_some(), !taken(|t| t.command), &no_trainer),
+        ("args", trainer.args.is_some(), !taken(Part::Command), &no_trainer),
         (
             "env",
             trainer.env.as_ref().is_some_and(|e| !e.is_empty()),
-            !taken(|t| t.env),
+            !taken(Part::Env),
             &no_trainer,
         ),
         ("numNodes", trainer.num_nodes.is_some(), !trains, &no_trainer),
         (
             "resourcesPerNode",
             trainer.resources_per_node.is_some(),
-            !taken(|t| t.resources),
+            !taken(Part::Resources),
             &no_trainer,
         ),
         (

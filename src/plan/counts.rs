@@ -29,6 +29,30 @@ pub(super) fn settle(draft: &mut Draft<'_>) {
     }
 }
 
+/// Settles the counts where a job's nodes are the pods of one replicated job only: those that the runtime or the job
+/// asks for, or 1 where it trains. The others keep the runtime's parallelism.
+pub(super) fn settle_nodes(draft: &mut Draft<'_>, nodes: Option<usize>) {
+    for set in draft.sets.iter_mut().filter(|set| set.role != Role::Other) {
+        set.replicas = 1;
+    }
+    let policy = draft
+        .runtime
+        .spec
+        .ml_policy
+        .as_ref()
+        .and_then(|policy| policy.num_nodes);
+    let wanted = draft.job.num_nodes().map(|nodes| (nodes.max(0), FROM_JOB));
+    let policy = policy.map(|nodes| (i64::from(nodes).max(1), FROM_POLICY));
+    let Some(set) = nodes.and_then(|index| draft.sets.get_mut(index)) else {
+        return;
+    };
+    let default = (set.role == Role::Trainer).then_some((1, FROM_POLICY));
+    if let Some(count) = wanted.or(policy).or(default) {
+        (set.count, set.count_why) = count;
+        set.replicas = 1;
+    }
+}
+
 /// Writes the counts into the JobSet: parallelism and completions are always equal.
 pub(super) fn write(draft: &mut Draft<'_>) {
     for set in draft.sets.clone() {
@@ -41,8 +65,11 @@ pub(super) fn write(draft: &mut Draft<'_>) {
         let spec = k8s_json::object_mut(rjob, &["template", "spec"]);
         spec.insert("parallelism".to_owned(), Value::from(set.count));
         spec.insert("completions".to_owned(), Value::from(set.count));
-        if set.role != Role::Other {
-            k8s_json::object_mut(rjob, &[]).insert("replicas".to_owned(), json!(1));
+        if rjob
+            .get("replicas")
+            .map_or(set.role != Role::Other, |old| *old != json!(set.replicas))
+        {
+            k8s_json::object_mut(rjob, &[]).insert("replicas".to_owned(), json!(set.replicas));
         }
     }
 }

@@ -1,9 +1,11 @@
 //! The JobSet in the making: one copy of the pods, and for each replicated job what the stages must know of it.
 
+use std::fmt::Display;
+
 use k8s_openapi::api::core::v1::ConfigMap;
 use serde_json::{Map, Value, json};
 
-use super::frameworks::{Framework, Takes};
+use super::frameworks::{Framework, Part};
 use super::trace::{Stage, Trace};
 use super::{Config, NewSecret, Runtime};
 use crate::api::{TrainJob, names};
@@ -56,6 +58,13 @@ pub(super) struct PodSet {
     pub(super) count_why: &'static str,
     /// Number of Jobs.
     pub(super) replicas: i64,
+}
+
+impl PodSet {
+    /// Gives the number of all its pods.
+    pub(super) fn pods(&self) -> i64 {
+        self.replicas.saturating_mul(self.count)
+    }
 }
 
 /// The working state that the stages pass on.
@@ -202,10 +211,10 @@ impl<'a> Draft<'a> {
     }
 
     /// Lists the indexes of the replicated jobs that take a part of `spec.trainer`.
-    pub(super) fn that_take(&self, framework: &dyn Framework, part: impl Fn(Takes) -> bool) -> Vec<usize> {
+    pub(super) fn that_take(&self, framework: &dyn Framework, part: Part) -> Vec<usize> {
         self.sets
             .iter()
-            .filter(|set| part(framework.takes(self, set)))
+            .filter(|set| framework.takes(self, set, part))
             .map(|set| set.index)
             .collect()
     }
@@ -247,7 +256,7 @@ impl<'a> Draft<'a> {
     }
 
     /// Gives the DNS name of a pod, as JobSet makes it.
-    pub(super) fn host(&self, set: &PodSet, replica: i64, pod: i64) -> String {
+    pub(super) fn host(&self, set: &PodSet, replica: impl Display, pod: impl Display) -> String {
         format!(
             "{}-{}-{replica}-{pod}.{}",
             self.job_name(),
@@ -295,6 +304,16 @@ impl<'a> Draft<'a> {
             .unwrap_or(&Value::Null)
     }
 
+    /// Gives the spec that the runtime gives the pods of a replicated job.
+    pub(super) fn runtime_pod_spec(&self, set: &PodSet) -> Option<&'a Value> {
+        k8s_json::at(self.runtime_job(set), &POD_SPEC)
+    }
+
+    /// Gives the replicas that the runtime states for a replicated job.
+    pub(super) fn runtime_replicas(&self, set: &PodSet) -> Option<i64> {
+        self.runtime_job(set).get("replicas")?.as_i64()
+    }
+
     /// Gives the parallelism that the runtime states for a replicated job.
     pub(super) fn runtime_parallelism(&self, set: &PodSet) -> Option<i64> {
         k8s_json::at(self.runtime_job(set), &["template", "spec", "parallelism"])?.as_i64()
@@ -302,11 +321,21 @@ impl<'a> Draft<'a> {
 
     /// Lists the words of the command that the runtime gives the container `node` of a replicated job.
     pub(super) fn runtime_command(&self, set: &PodSet) -> impl Iterator<Item = &'a str> + use<'a> {
-        let pod = k8s_json::at(self.runtime_job(set), &POD_SPEC).unwrap_or(&Value::Null);
+        let pod = self.runtime_pod_spec(set).unwrap_or(&Value::Null);
         let node = k8s_json::named(k8s_json::list(pod, &["containers"]), names::NODE).unwrap_or(&Value::Null);
         k8s_json::list(node, &["command"])
             .iter()
             .filter_map(Value::as_str)
+    }
+
+    /// Lists the PriorityClasses that the pods of some replicated jobs name, in order, each with where.
+    pub(super) fn priority_classes(&self, indexes: impl IntoIterator<Item = usize>) -> Vec<(String, String)> {
+        let class = |index: usize| {
+            let class = k8s_json::text(self.pod_spec(index)?, &["priorityClassName"])?;
+            let place = format!("replicated job {:?}", self.sets.get(index)?.name);
+            (!class.is_empty()).then(|| (class.to_owned(), place))
+        };
+        indexes.into_iter().filter_map(class).collect()
     }
 
     /// Gives the resources that a container asks for, after all merges.

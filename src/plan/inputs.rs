@@ -1,6 +1,9 @@
 //! What the decision is made from: the job, its runtime, and what is known of the cluster.
 
-use k8s_openapi::api::core::v1::ConfigMap;
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::core::v1::{ConfigMap, LimitRange};
+use k8s_openapi::api::node::v1::RuntimeClass;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use crate::api::{
@@ -35,6 +38,21 @@ pub struct Observed {
     pub jobset: Option<JobSet>,
     /// The ConfigMap of the job's runtime snapshot.
     pub snapshot: Option<ConfigMap>,
+    /// RuntimeClasses.
+    pub runtime_classes: Vec<RuntimeClass>,
+    /// LimitRanges of the job's namespace.
+    pub limit_ranges: Vec<LimitRange>,
+    /// PriorityClasses by name; one that is not here does not exist.
+    pub priority_classes: BTreeMap<String, Known>,
+}
+
+/// What is known of an object that was looked up.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Known {
+    /// It exists.
+    Exists,
+    /// It could not be looked up, for this reason.
+    Unknown(String),
 }
 
 /// The two kinds of runtime.

@@ -5,7 +5,7 @@
 //! the runtime can be written so that both agree.
 
 use super::draft::{Draft, PodSet, Role};
-use super::frameworks::Framework;
+use super::frameworks::{Framework, Part};
 use crate::api::names;
 
 /// Warns about each replicated job for which Kueue reserves something else than is used.
@@ -15,12 +15,16 @@ pub(super) fn warn(draft: &mut Draft<'_>, framework: &dyn Framework) {
         return;
     }
     let counts = draft.sets.iter().filter_map(|set| {
-        let theirs = count(draft, set);
-        (theirs != set.count).then(|| {
+        let replicas = match set.role {
+            Role::Other => draft.runtime_replicas(set).unwrap_or(1),
+            _ => 1,
+        };
+        let theirs = count(draft, set).saturating_mul(replicas);
+        (theirs != set.pods()).then(|| {
             format!(
-                "Kueue reserves quota for {theirs} pods of replicated job {:?} and it has {}; {}",
+                "Kueue reserves quota for {theirs} pod(s) of replicated job {:?}, which has {}; {}",
                 set.name,
-                set.count,
+                set.pods(),
                 advice(draft)
             )
         })
@@ -32,7 +36,7 @@ pub(super) fn warn(draft: &mut Draft<'_>, framework: &dyn Framework) {
         .as_ref()
         .and_then(|t| t.resources_per_node.as_ref());
     let resources = draft.sets.iter().filter_map(|set| {
-        let ours = framework.takes(draft, set).resources && draft.runtime.spec.ml_policy.is_some();
+        let ours = framework.takes(draft, set, Part::Resources) && draft.runtime.spec.ml_policy.is_some();
         let who = match (takes_resources(draft, set), ours) {
             (true, false) => "Kueue reserves quota for them there, and it does not get them",
             (false, true) => "it gets them, and Kueue reserves no quota for that",

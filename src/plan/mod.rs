@@ -14,6 +14,7 @@ mod counts;
 mod draft;
 mod env;
 mod existing;
+mod facts;
 mod frameworks;
 mod gang;
 mod inputs;
@@ -23,6 +24,7 @@ mod patches;
 mod problem;
 mod resolve;
 mod resources;
+mod roles;
 pub mod runtime_rules;
 mod secrets;
 mod sections;
@@ -32,7 +34,9 @@ mod trace;
 use k8s_openapi::api::core::v1::ConfigMap;
 use serde_json::Value;
 
-pub use inputs::{Config, Inputs, Observed, Runtime, RuntimeKind};
+pub use facts::{Needed, needed};
+pub use gang::{Gang, Member};
+pub use inputs::{Config, Inputs, Known, Observed, Runtime, RuntimeKind};
 pub use problem::{Problem, Problems, Reason};
 pub use secrets::{NewSecret, Recipe};
 pub use trace::{Entry, Stage, Trace};
@@ -51,6 +55,8 @@ pub struct Plan {
     pub config_maps: Vec<ConfigMap>,
     /// What a gang scheduler knows the pods by.
     pub gang: Vec<Value>,
+    /// The pods that are placed together, and what that reserves; `None` where each is placed for itself.
+    pub reserved: Option<Gang>,
     /// The JobSet.
     pub jobset: PlannedJobSet,
     /// What the author should know although the job runs.
@@ -109,6 +115,9 @@ fn build(inputs: &Inputs<'_>, traced: bool) -> Result<Plan, Problems> {
         |draft| framework.inject(draft),
     );
     draft.stage(&Stage::Trainer, |draft| sections::trainer_env(draft, framework));
+    let scheduler = gang::of(resolved.runtime.spec.pod_group_policy.as_ref());
+    let reserved =
+        scheduler.and_then(|scheduler| gang::place(&mut draft, scheduler, framework, inputs.observed));
     draft.stage(&Stage::Assemble, assemble::complete);
 
     let Finished {
@@ -130,6 +139,7 @@ fn build(inputs: &Inputs<'_>, traced: bool) -> Result<Plan, Problems> {
         snapshot: resolved.snapshot,
         config_maps,
         gang,
+        reserved,
         jobset,
         warnings,
         trace,
@@ -142,7 +152,6 @@ fn prepare(
     observed: &Observed,
 ) -> Result<&'static dyn frameworks::Framework, Problems> {
     let mut problems = Problems::default();
-    problems.extend(gang::check(draft.runtime.spec.pod_group_policy.as_ref()));
     patches::check(draft, &mut problems);
     let framework = match frameworks::of(Some(draft.job), draft.runtime) {
         Ok(framework) => framework,
@@ -160,6 +169,9 @@ fn prepare(
     draft.stage(&Stage::Counts, |draft| counts::write(draft));
     draft.stage(&Stage::Resources, |draft| resources::merge(draft, framework));
     framework.check(draft, &mut problems);
+    if let Some(scheduler) = gang::of(draft.runtime.spec.pod_group_policy.as_ref()) {
+        gang::check(draft, scheduler, framework, observed, &mut problems);
+    }
     if problems.is_empty() {
         kueue::warn(draft, framework);
     }

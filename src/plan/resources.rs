@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::draft::Draft;
-use super::frameworks::Framework;
+use super::frameworks::{Framework, Part};
 use crate::api::names;
 use crate::k8s::json as k8s_json;
 use crate::k8s::upsert;
@@ -21,7 +21,7 @@ pub(super) fn merge(draft: &mut Draft<'_>, framework: &dyn Framework) {
     if draft.runtime.spec.ml_policy.is_none() {
         return;
     }
-    for index in draft.that_take(framework, |takes| takes.resources) {
+    for index in draft.that_take(framework, Part::Resources) {
         if let Some(container) = draft.container_mut(index, names::NODE) {
             merge_into(container, resources);
         }

@@ -4,8 +4,9 @@
 
 use serde_json::Value;
 
-use super::{Reason, Runtime, frameworks, gang};
+use super::{Reason, Runtime, frameworks, gang, roles, suggest};
 use crate::api::names;
+use crate::k8s::json as k8s_json;
 use crate::k8s::path::FieldPath;
 
 /// Lists what is wrong with a runtime, with paths of the runtime.
@@ -21,7 +22,77 @@ pub fn check(runtime: &Runtime) -> Vec<(FieldPath, String)> {
             check_container(job, ancestor, container, &path, &mut found);
         }
     }
+    if let Ok(framework) = frameworks::of(None, runtime) {
+        framework.check_runtime(runtime, &mut found);
+    }
     found
+}
+
+/// Finds names of replicated jobs, in a list of a framework's policy, that the runtime does not have, and those that are
+/// there twice. `field` is the member of an item that holds the name; empty where the item is the name.
+pub(super) fn check_named_jobs<'r>(
+    runtime: &Runtime,
+    named: impl Iterator<Item = &'r str>,
+    list: &FieldPath,
+    field: &str,
+    found: &mut Vec<(FieldPath, String)>,
+) {
+    let known = || replicated_jobs(runtime).iter().map(name_of);
+    let mut seen = Vec::new();
+    for (index, name) in named.enumerate() {
+        let path = list.index(index);
+        let path = if field.is_empty() { path } else { path.field(field) };
+        if seen.contains(&name) {
+            found.push((path, format!("{name:?} is there twice; keep one of the two")));
+        } else if !known().any(|job| job == name) {
+            let hint = suggest::closest(name, known());
+            found.push((path, format!("the runtime has no replicated job {name:?}{hint}")));
+        }
+        seen.push(name);
+    }
+}
+
+/// Finds replicated jobs that have a role by their name and label, but no container whose program would play it.
+pub(super) fn check_programs(
+    runtime: &Runtime,
+    has_role: impl Fn(&str, bool) -> bool,
+    found: &mut Vec<(FieldPath, String)>,
+) {
+    for (index, job) in replicated_jobs(runtime).iter().enumerate() {
+        let trains = ancestor(job) == Some(names::TRAINER);
+        // One that trains is told of by the rule of its section.
+        if trains || !has_role(name_of(job), trains) || program(job, None).is_some() {
+            continue;
+        }
+        let path = FieldPath::new("spec.template.spec.replicatedJobs").index(index);
+        found.push((
+            path.field("template.spec.template.spec.containers"),
+            format!(
+                "replicated job {:?} has a role in the framework, and it cannot be told which of its containers plays \
+                 it; name that one {:?}",
+                name_of(job),
+                names::NODE
+            ),
+        ));
+    }
+}
+
+/// Lists the names of the replicated jobs that fit, by their name and whether they train.
+pub(super) fn jobs_where(runtime: &Runtime, fits: impl Fn(&str, bool) -> bool) -> Vec<&str> {
+    let jobs = replicated_jobs(runtime).iter();
+    jobs.filter(|job| fits(name_of(job), ancestor(job) == Some(names::TRAINER)))
+        .map(name_of)
+        .collect()
+}
+
+/// Finds a replicated job of a runtime by its name.
+pub(super) fn replicated_job<'r>(runtime: &'r Runtime, name: &str) -> Option<&'r Value> {
+    replicated_jobs(runtime).iter().find(|job| name_of(job) == name)
+}
+
+/// Finds the container of a replicated job whose program plays its role.
+pub(super) fn program<'r>(job: &'r Value, wanted: Option<&str>) -> Option<&'r str> {
+    roles::program_container(job.pointer("/template/spec/template/spec")?, wanted)
 }
 
 /// Lists what an author of a runtime should know although it works.
@@ -67,6 +138,7 @@ pub fn warnings(runtime: &Runtime) -> Vec<String> {
     }
     if runtime.spec.ml_policy.as_ref().is_some_and(|ml| ml.mpi.is_some()) {
         mpi_warnings(runtime, &mut found);
+        launcher_warnings(runtime, &mut found);
     }
     found
 }
@@ -74,11 +146,9 @@ pub fn warnings(runtime: &Runtime) -> Vec<String> {
 /// Tells of policies that are well formed, but that this release cannot run.
 fn unsupported(runtime: &Runtime) -> impl Iterator<Item = String> {
     let frameworks = frameworks::of(None, runtime).err();
-    let gang = gang::check(runtime.spec.pod_group_policy.as_ref());
     frameworks
         .into_iter()
         .flatten()
-        .chain(gang)
         .filter(|problem| problem.reason == Reason::NotSupportedYet)
         .map(|problem| {
             format!(
@@ -108,6 +178,42 @@ fn mpi_warnings(runtime: &Runtime, found: &mut Vec<String>) {
             "network.publishNotReadyAddresses is false: the launcher cannot resolve workers that are not ready yet"
                 .to_owned(),
         );
+    }
+}
+
+/// A launcher that starts processes on workers whose sshd does not listen yet fails, or waits for long.
+fn launcher_warnings(runtime: &Runtime, found: &mut Vec<String>) {
+    let jobs = replicated_jobs(runtime);
+    let named = |name: &str| jobs.iter().find(|job| name_of(job) == name);
+    let (Some(launcher), Some(node)) = (named(names::LAUNCHER), named(names::NODE)) else {
+        return;
+    };
+    let in_order = runtime
+        .spec
+        .template
+        .as_ref()
+        .and_then(|template| template.value().pointer("/spec/startupPolicy/startupPolicyOrder"))
+        .is_some_and(|order| order == "InOrder");
+    let waits = k8s_json::list(launcher, &["dependsOn"])
+        .iter()
+        .any(|on| name_of(on) == names::NODE && k8s_json::text(on, &["status"]) == Some("Ready"));
+    if !waits && !in_order {
+        found.push(format!(
+            "the replicated job {:?} does not wait for the workers: give it dependsOn: [{{name: {}, status: Ready}}]",
+            names::LAUNCHER,
+            names::NODE
+        ));
+    }
+    let containers = node
+        .pointer("/template/spec/template/spec/containers")
+        .unwrap_or(&Value::Null);
+    let worker = k8s_json::named(k8s_json::list(containers, &[]), names::NODE);
+    if worker.is_some_and(|worker| worker.get("readinessProbe").is_none()) {
+        found.push(format!(
+            "container {:?} of the workers has no readinessProbe, so they count as ready before their sshd accepts \
+             connections: probe its port, such as tcpSocket: {{port: 2222}}",
+            names::NODE
+        ));
     }
 }
 
@@ -315,24 +421,5 @@ mod tests {
         both["mlPolicy"] = json!({"torch": {}});
         assert_eq!(warned(both), 0);
         assert_eq!(warned(json!({"mlPolicy": {}})), 1);
-    }
-
-    #[test]
-    fn what_this_release_cannot_run_is_told_when_the_runtime_is_made() {
-        let found = warnings(&runtime(
-            json!({"mlPolicy": {"flux": {}}, "podGroupPolicy": {"volcano": {}}}),
-        ));
-        assert!(
-            found
-                .iter()
-                .any(|w| w.contains("mlPolicy.flux is not supported yet")),
-            "{found:?}"
-        );
-        assert!(
-            found
-                .iter()
-                .any(|w| w.contains("podGroupPolicy.volcano is not supported yet")),
-            "{found:?}"
-        );
     }
 }

@@ -24,11 +24,11 @@ pub enum Recipe {
 }
 
 impl Recipe {
-    /// Gives the type of the Secret.
-    pub fn secret_type(self) -> &'static str {
+    /// Gives the type of the Secret; `None` where Kubernetes knows none for its content.
+    pub fn secret_type(self) -> Option<&'static str> {
         match self {
-            Self::SshKeyPair => "kubernetes.io/ssh-auth",
-            Self::CurveCertificate => "Opaque",
+            Self::SshKeyPair => Some("kubernetes.io/ssh-auth"),
+            Self::CurveCertificate => None,
         }
     }
 

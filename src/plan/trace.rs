@@ -33,6 +33,11 @@ pub enum Stage {
     },
     /// `spec.trainer`.
     Trainer,
+    /// The gang scheduler of the runtime's `podGroupPolicy`.
+    Gang {
+        /// Name of the scheduler, such as `volcano`.
+        name: &'static str,
+    },
     /// Name, namespace, owner and suspension, which every JobSet gets.
     Assemble,
 }
@@ -47,6 +52,7 @@ impl fmt::Display for Stage {
             Self::Initializer => f.write_str("initializer section"),
             Self::Framework { name } => write!(f, "framework {name}"),
             Self::Trainer => f.write_str("trainer section"),
+            Self::Gang { name } => write!(f, "gang of {name}"),
             Self::Assemble => f.write_str("default"),
         }
     }

@@ -12,6 +12,7 @@
 
 mod api_server;
 mod faults;
+mod gang;
 mod life;
 mod refusals;
 mod release;

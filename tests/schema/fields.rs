@@ -216,8 +216,7 @@ fn says_what_the_table_says(kind: &str, resource: &str) {
         }
         if facts != wanted {
             differences.push(format!(
-                "{path}: the schema says {facts:?}, the table {:?}",
-                wanted
+                "{path}: the schema says {facts:?}, the table {wanted:?}"
             ));
         }
     }

@@ -48,15 +48,73 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 app.kubernetes.io/part-of: kubeflow
 {{- end }}
 
-{{/* Whether the runtime of this name is wanted: (list $ "torch-distributed"). Empty means no. */}}
-{{- define "trainer.runtime.enabled" -}}
+{{/*
+The values of the runtime of this name: (list $ "torch-distributed"), as JSON. `wanted` is what the runtime is when its own
+`enabled` says nothing.
+*/}}
+{{- define "trainer.runtime.values" -}}
 {{- $root := index . 0 -}}
-{{- $key := index . 1 | camelcase | untitle -}}
-{{- if not (hasKey $root.Values.runtimes $key) -}}
-{{- fail (printf "the runtime %s has no value runtimes.%s.enabled" (index . 1) $key) -}}
+{{- $name := index . 1 -}}
+{{- $torchtune := dict
+  "torchtune-llama3.2-1b" "llama3_2_1B"
+  "torchtune-llama3.2-3b" "llama3_2_3B"
+  "torchtune-qwen2.5-1.5b" "qwen2_5_1_5B" -}}
+{{- $path := "runtimes" -}}
+{{- $key := $name | camelcase | untitle -}}
+{{- $wanted := $root.Values.runtimes.defaultEnabled -}}
+{{- $of := $root.Values.runtimes -}}
+{{- if hasKey $torchtune $name -}}
+{{- $path = "runtimes.torchtuneDistributed" -}}
+{{- $key = get $torchtune $name -}}
+{{- $of = $root.Values.runtimes.torchtuneDistributed -}}
+{{- else if eq $name "torch-distributed-with-cache" -}}
+{{- $path = "dataCache.runtimes" -}}
+{{- $of = $root.Values.dataCache.runtimes -}}
+{{- $wanted = false -}}
 {{- end -}}
-{{- $own := (index $root.Values.runtimes $key).enabled -}}
-{{- if ternary $own $root.Values.runtimes.defaultEnabled (kindIs "bool" $own) -}}true{{- end -}}
+{{- if not (hasKey $of $key) -}}
+{{- fail (printf "the runtime %s has no value %s.%s.enabled" $name $path $key) -}}
+{{- end -}}
+{{- $values := index $of $key -}}
+{{- $enabled := ternary $values.enabled $wanted (kindIs "bool" $values.enabled) -}}
+{{- if and $enabled (eq $path "dataCache.runtimes") (not $root.Values.dataCache.enabled) -}}
+{{- fail (printf "%s.%s.enabled needs dataCache.enabled" $path $key) -}}
+{{- end -}}
+{{- toJson (dict "enabled" $enabled "image" (default (dict) $values.image)) -}}
+{{- end }}
+
+{{/* An image of which registry, repository or tag are replaced where they are given: (list "ghcr.io/a/b:1" .image). */}}
+{{- define "trainer.runtime.image" -}}
+{{- $image := index . 0 -}}
+{{- $given := index . 1 -}}
+{{- $registry := regexFind "^[^/:]*[.][^/]*/" $image -}}
+{{- $parts := splitList ":" (trimPrefix $registry $image) -}}
+{{- $registry = default (trimSuffix "/" $registry) $given.registry -}}
+{{- with $registry }}{{ . }}/{{ end -}}
+{{- default (first $parts) $given.repository -}}
+:{{ default (last $parts) $given.tag -}}
+{{- end }}
+
+{{/* The runtime of this name as it is to be applied: (list $ "torch-distributed"), as JSON. */}}
+{{- define "trainer.runtime" -}}
+{{- $root := index . 0 -}}
+{{- $name := index . 1 -}}
+{{- $runtime := include "trainer.file" (list $root (printf "files/runtimes/%s.yaml" $name)) | fromJson -}}
+{{- $values := include "trainer.runtime.values" (list $root $name) | fromJson -}}
+{{- range $job := $runtime.spec.template.spec.replicatedJobs -}}
+{{- range $container := $job.template.spec.template.spec.containers -}}
+{{- if eq $container.name "node" -}}
+{{- $_ := set $container "image" (include "trainer.runtime.image" (list $container.image $values.image)) -}}
+{{- end -}}
+{{- range $variable := $container.env -}}
+{{- if eq $variable.name "CACHE_IMAGE" -}}
+{{- $_ := set $variable "value" (include "trainer.runtime.image" (list $variable.value $root.Values.dataCache.cacheImage)) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- $labels := merge (dict) $runtime.metadata.labels (default (dict) $root.Values.runtimes.commonLabels) (default (dict) $root.Values.commonLabels) -}}
+{{- toJson (mergeOverwrite $runtime (dict "metadata" (dict "labels" $labels))) -}}
 {{- end }}
 
 {{/* The names of the wanted runtimes, as {"names": [...]} in JSON. */}}
@@ -64,7 +122,7 @@ app.kubernetes.io/part-of: kubeflow
 {{- $names := list -}}
 {{- range $path, $_ := .Files.Glob "files/runtimes/*.yaml" -}}
 {{- $name := base $path | trimSuffix ".yaml" -}}
-{{- if include "trainer.runtime.enabled" (list $ $name) -}}
+{{- if (include "trainer.runtime.values" (list $ $name) | fromJson).enabled -}}
 {{- $names = append $names $name -}}
 {{- end -}}
 {{- end -}}

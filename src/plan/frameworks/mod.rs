@@ -3,9 +3,13 @@
 //! A framework sees the draft after counts and resources are settled. It may check the job, and it puts what its
 //! processes need into the pods. It knows nothing of the other frameworks.
 
+mod custom;
+mod flux;
 mod jax;
 mod mpi;
+mod paddle;
 mod plain;
+mod tensorflow;
 mod torch;
 mod xgboost;
 
@@ -16,6 +20,7 @@ use super::problem::{Problem, Problems, Reason};
 use super::resolve::RUNTIME_REF;
 use crate::api::TrainJob;
 use crate::api::runtime::MlPolicy;
+use crate::k8s::path::FieldPath;
 
 /// What one framework does for a job.
 ///
@@ -28,6 +33,11 @@ pub(super) trait Framework: Sync {
     /// Environment variables that it sets and the job must not.
     fn reserved_env(&self, _draft: &Draft<'_>) -> &'static [&'static str] {
         &[]
+    }
+
+    /// Tells whether the job must not set a variable.
+    fn reserves(&self, draft: &Draft<'_>, name: &str) -> bool {
+        self.reserved_env(draft).contains(&name)
     }
 
     /// Whether its processes need a training container to be put into.
@@ -50,13 +60,9 @@ pub(super) trait Framework: Sync {
         counts::settle(draft);
     }
 
-    /// Which parts of `spec.trainer` the pods of a replicated job take.
-    fn takes(&self, _draft: &Draft<'_>, set: &PodSet) -> Takes {
-        if set.role == Role::Trainer {
-            Takes::ALL
-        } else {
-            Takes::NOTHING
-        }
+    /// Whether the pods of a replicated job take a part of `spec.trainer`.
+    fn takes(&self, _draft: &Draft<'_>, set: &PodSet, _part: Part) -> bool {
+        set.role == Role::Trainer
     }
 
     /// Whether the pods of a replicated job compute together: they are the gang, and their resources tell the number
@@ -70,6 +76,9 @@ pub(super) trait Framework: Sync {
         set.count
     }
 
+    /// Finds what is wrong with a runtime, whatever the job.
+    fn check_runtime(&self, _runtime: &Runtime, _found: &mut Vec<(FieldPath, String)>) {}
+
     /// Finds what is wrong with the job for this framework alone.
     fn check(&self, _draft: &Draft<'_>, _problems: &mut Problems) {}
 
@@ -77,29 +86,14 @@ pub(super) trait Framework: Sync {
     fn inject(&self, draft: &mut Draft<'_>);
 }
 
-/// Parts of `spec.trainer`, for the container `node` of one replicated job.
+/// A part of `spec.trainer`, which the container `node` of a replicated job takes or not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Takes {
-    pub(super) image: bool,
+pub(super) enum Part {
+    Image,
     /// Command and arguments.
-    pub(super) command: bool,
-    pub(super) env: bool,
-    pub(super) resources: bool,
-}
-
-impl Takes {
-    pub(super) const ALL: Self = Self {
-        image: true,
-        command: true,
-        env: true,
-        resources: true,
-    };
-    pub(super) const NOTHING: Self = Self {
-        image: false,
-        command: false,
-        env: false,
-        resources: false,
-    };
+    Command,
+    Env,
+    Resources,
 }
 
 /// The framework of a runtime without one.
@@ -126,10 +120,10 @@ fn chosen(job: Option<&TrainJob>, policy: &MlPolicy) -> Vec<(&'static str, Optio
         ("mpi", mpi.is_some(), Some(&mpi::Mpi)),
         ("jax", jax.is_some(), Some(&jax::Jax)),
         ("xgboost", xgboost.is_some(), Some(&xgboost::Xgboost)),
-        ("flux", flux.is_some(), None),
-        ("tensorflow", tensorflow.is_some(), None),
-        ("paddle", paddle.is_some(), None),
-        ("custom", custom.is_some(), None),
+        ("flux", flux.is_some(), Some(&flux::Flux)),
+        ("tensorflow", tensorflow.is_some(), Some(&tensorflow::Tensorflow)),
+        ("paddle", paddle.is_some(), Some(&paddle::Paddle)),
+        ("custom", custom.is_some(), Some(&custom::Custom)),
     ];
     all.into_iter()
         .filter_map(|(name, set, framework)| set.then_some((name, framework)))

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use k8s_openapi::api::core::v1::ConfigMap;
 use serde_json::{Value, json};
 
-use super::{Framework, Takes};
+use super::{Framework, Part};
 use crate::api::names;
 use crate::api::runtime::MpiPolicy;
 use crate::k8s::json::list_mut;
@@ -30,6 +30,8 @@ struct Implementation {
     reserved: &'static [&'static str],
     /// Form of a host's line.
     line: fn(&str, i64) -> String,
+    /// Whether the launcher knows itself by its bare host name only, and would reach for itself over SSH by another.
+    bare_launcher: bool,
     /// The variables, for this number of processes on a node.
     env: fn(i64) -> Vec<Value>,
 }
@@ -51,6 +53,7 @@ const OPEN_MPI: Implementation = Implementation {
         "PRTE_MCA_prte_keep_fqdn_hostnames",
     ],
     line: |host, slots| format!("{host} slots={slots}\n"),
+    bare_launcher: false,
     env: |slots| {
         vec![
             env::value("OMPI_MCA_orte_default_hostfile", HOSTFILE),
@@ -73,6 +76,7 @@ const INTEL: Implementation = Implementation {
         "I_MPI_PERHOST",
     ],
     line: |host, slots| format!("{host}:{slots}\n"),
+    bare_launcher: true,
     env: |slots| {
         vec![
             env::value("I_MPI_HYDRA_HOST_FILE", HOSTFILE),
@@ -80,6 +84,9 @@ const INTEL: Implementation = Implementation {
             // Without it, a resource manager that Intel MPI thinks it sees is asked to start the processes.
             env::value("I_MPI_HYDRA_BOOTSTRAP", "ssh"),
             env::value("I_MPI_HYDRA_BOOTSTRAP_EXEC_EXTRA_ARGS", SSH_OPTIONS),
+            // Workers call the launcher back. They are told its address on this interface, which the job may change;
+            // else its bare host name, which no DNS knows.
+            env::value("I_MPI_HYDRA_IFACE", "eth0"),
         ]
     },
 };
@@ -88,6 +95,7 @@ const MPICH: Implementation = Implementation {
     name: "MPICH",
     reserved: &["HYDRA_HOST_FILE", "HYDRA_LAUNCHER", "HYDRA_LAUNCHER_EXTRA_ARGS"],
     line: |host, slots| format!("{host}:{slots}\n"),
+    bare_launcher: false,
     env: |_| {
         vec![
             env::value("HYDRA_HOST_FILE", HOSTFILE),
@@ -154,23 +162,13 @@ impl Framework for Mpi {
 
     /// Image and environment go to the pods that compute and to the launcher, command and arguments to the launcher, and
     /// resources to those that compute: a launcher that is no node holds no accelerator.
-    fn takes(&self, draft: &Draft<'_>, set: &PodSet) -> Takes {
+    fn takes(&self, draft: &Draft<'_>, set: &PodSet, part: Part) -> bool {
         let labelled = set.role == Role::Trainer;
-        match set.name.as_str() {
-            names::NODE => Takes {
-                image: labelled,
-                command: false,
-                env: true,
-                resources: true,
-            },
-            names::LAUNCHER => Takes {
-                image: labelled,
-                command: labelled,
-                env: true,
-                resources: launcher_is_node(draft) || draft.set(names::NODE).is_none(),
-            },
-            _ if labelled => Takes::ALL,
-            _ => Takes::NOTHING,
+        match (set.name.as_str(), part) {
+            (names::NODE, Part::Command) => false,
+            (names::NODE, Part::Env | Part::Resources) | (names::LAUNCHER, Part::Env) => true,
+            (names::LAUNCHER, Part::Resources) => launcher_is_node(draft) || draft.set(names::NODE).is_none(),
+            _ => labelled,
         }
     }
 
@@ -314,9 +312,13 @@ fn slots(draft: &Draft<'_>) -> i64 {
 
 fn hosts(draft: &Draft<'_>, implementation: &Implementation, slots: i64) -> String {
     let is_host = |set: &&PodSet| set.name == names::NODE || launcher_is_node(draft);
+    let named = |set: &PodSet, host: String| match host.split_once('.') {
+        Some((bare, _)) if implementation.bare_launcher && set.name == names::LAUNCHER => bare.to_owned(),
+        _ => host,
+    };
     both(draft)
         .filter(is_host)
-        .flat_map(|set| draft.hosts(set))
+        .flat_map(|set| draft.hosts(set).map(move |host| named(set, host)))
         .map(|host| (implementation.line)(&host, slots))
         .collect()
 }

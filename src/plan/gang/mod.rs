@@ -1,33 +1,218 @@
-//! The gang schedulers, and which of them a runtime asks for.
+//! The gang schedulers, one file each, and which of them a runtime asks for.
+//!
+//! A gang scheduler sees the finished pods. It marks the members and says what its scheduler is to know of them; who is
+//! a member, and what the members request together, is the same for all. It knows nothing of the other schedulers.
 
-use super::problem::{Problem, Reason};
+mod coscheduling;
+mod members;
+mod sum;
+mod volcano;
+mod workload;
+
+use std::collections::BTreeSet;
+
+use super::accelerators::{self, Devices};
+use super::draft::Draft;
+use super::facts;
+use super::frameworks::Framework;
+use super::inputs::{Known, Observed};
+use super::problem::{Problem, Problems};
 use super::resolve::RUNTIME_REF;
+use super::trace::Stage;
+use crate::api::names;
 use crate::api::runtime::PodGroupPolicy;
+use crate::k8s::json as k8s_json;
+use crate::k8s::requests;
 
-/// Lists the names of the gang schedulers that a policy sets; more than one is wrong.
-pub(super) fn names(policy: &PodGroupPolicy) -> Vec<&'static str> {
+pub use sum::{Gang, Member};
+
+/// What one gang scheduler does for a job.
+pub(super) trait GangScheduler: Sync {
+    /// Name of the policy, as `explain` shows it.
+    fn name(&self) -> &'static str;
+
+    /// Lists the PriorityClasses that must exist, each with where it is named.
+    fn priority_classes(&self, draft: &Draft<'_>) -> Vec<(String, String)>;
+
+    /// Finds what is wrong with the job for this scheduler alone.
+    fn check(&self, _draft: &Draft<'_>, _members: &[usize], _problems: &mut Problems) {}
+
+    /// Tells what keeps the policy from having an effect on the pods of a replicated job, given the scheduler that it
+    /// names, if any.
+    fn no_effect(&self, _scheduler: Option<&str>) -> Option<&'static str> {
+        None
+    }
+
+    /// Marks the members, and makes the objects that the scheduler reads.
+    fn place(&self, draft: &mut Draft<'_>, gang: &Gang);
+}
+
+/// Lists the gang schedulers that a policy sets.
+fn chosen(policy: &PodGroupPolicy) -> Vec<(&'static str, &'static dyn GangScheduler)> {
     // No `..`: a policy that is added to the API does not compile until it is listed here.
     let PodGroupPolicy {
         coscheduling,
         volcano,
         workload,
     } = policy;
-    [
-        ("coscheduling", coscheduling.is_some()),
-        ("volcano", volcano.is_some()),
-        ("workload", workload.is_some()),
-    ]
-    .into_iter()
-    .filter_map(|(name, set)| set.then_some(name))
-    .collect()
+    let all: [(bool, &'static dyn GangScheduler); 3] = [
+        (coscheduling.is_some(), &coscheduling::Coscheduling),
+        (volcano.is_some(), &volcano::Volcano),
+        (workload.is_some(), &workload::Workload),
+    ];
+    all.into_iter()
+        .filter_map(|(set, scheduler)| set.then_some((scheduler.name(), scheduler)))
+        .collect()
 }
 
-/// Finds the policy that this release cannot run yet; two at once are told of by the rules of the runtime.
-pub(super) fn check(policy: Option<&PodGroupPolicy>) -> Option<Problem> {
-    let name = *names(policy?).first()?;
-    let message = format!(
-        "the runtime's podGroupPolicy.{name} is not supported yet by this release; remove the policy to schedule \
-         the pods one by one"
-    );
-    Some(Problem::new(Reason::NotSupportedYet, RUNTIME_REF, message))
+/// Lists the names of the gang schedulers that a policy sets; more than one is wrong.
+pub(super) fn names(policy: &PodGroupPolicy) -> Vec<&'static str> {
+    chosen(policy).into_iter().map(|(name, _)| name).collect()
+}
+
+/// Finds the gang scheduler of a job; none also where two are set, of which the rules of the runtime tell.
+pub(super) fn of(policy: Option<&PodGroupPolicy>) -> Option<&'static dyn GangScheduler> {
+    match chosen(policy?).as_slice() {
+        [(_, scheduler)] => Some(*scheduler),
+        _ => None,
+    }
+}
+
+/// Finds what is wrong with the gang of a job.
+pub(super) fn check(
+    draft: &Draft<'_>,
+    scheduler: &dyn GangScheduler,
+    framework: &dyn Framework,
+    observed: &Observed,
+    problems: &mut Problems,
+) {
+    let members = members::of(draft, framework).inside;
+    scheduler.check(draft, &members, problems);
+    priority_classes_exist(draft, scheduler, observed, problems);
+    if members.is_empty() && !draft.sets.is_empty() {
+        let names: Vec<&str> = draft.sets.iter().map(|set| set.name.as_str()).collect();
+        let message = format!(
+            "the runtime's podGroupPolicy.{} has no pods to place together: each of the replicated jobs {} starts only \
+             after another one; take one of their dependsOn, or the startupPolicy, away",
+            scheduler.name(),
+            names.join(", ")
+        );
+        problems.push(Problem::invalid(RUNTIME_REF, message));
+    }
+}
+
+fn priority_classes_exist(
+    draft: &Draft<'_>,
+    scheduler: &dyn GangScheduler,
+    observed: &Observed,
+    problems: &mut Problems,
+) {
+    let mut told = BTreeSet::new();
+    for (class, place) in scheduler.priority_classes(draft) {
+        let exists = names::SYSTEM_PRIORITY_CLASSES.contains(&class.as_str())
+            || observed.priority_classes.contains_key(&class);
+        if !exists && told.insert(class.clone()) {
+            let message = format!(
+                "PriorityClass {class:?}, which {place} names, does not exist; create it, or name one that exists"
+            );
+            problems.push(Problem::invalid(RUNTIME_REF, message));
+        }
+    }
+}
+
+/// Marks the members, adds what the scheduler reads, and tells what the author should know. Without pods there is
+/// no gang.
+pub(super) fn place(
+    draft: &mut Draft<'_>,
+    scheduler: &'static dyn GangScheduler,
+    framework: &dyn Framework,
+    observed: &Observed,
+) -> Option<Gang> {
+    let gang = gather(draft, scheduler, framework, observed);
+    warn(draft, scheduler, &gang, observed);
+    if gang.awaited() == 0 {
+        return None;
+    }
+    let stage = Stage::Gang {
+        name: scheduler.name(),
+    };
+    draft.stage(&stage, |draft| scheduler.place(draft, &gang));
+    Some(gang)
+}
+
+fn gather(
+    draft: &Draft<'_>,
+    scheduler: &'static dyn GangScheduler,
+    framework: &dyn Framework,
+    observed: &Observed,
+) -> Gang {
+    let found = members::of(draft, framework);
+    let member = |index: &usize| {
+        let set = draft.sets.get(*index)?;
+        let pod = draft.pod_spec(*index)?;
+        Some(Member {
+            index: *index,
+            name: set.name.clone(),
+            pods: set.count * set.replicas,
+            awaited: framework.fewest(draft, set) * set.replicas,
+            requests: requests::of_pod(pod, &facts::surroundings(observed, pod)),
+        })
+    };
+    let left_out = found.outside.into_iter();
+    Gang {
+        scheduler: scheduler.name(),
+        members: found
+            .inside
+            .iter()
+            .filter_map(member)
+            .filter(|member| member.pods > 0)
+            .collect(),
+        left_out: left_out
+            .filter_map(|(index, why)| Some((draft.sets.get(index)?.name.clone(), why)))
+            .collect(),
+    }
+}
+
+fn warn(draft: &mut Draft<'_>, scheduler: &dyn GangScheduler, gang: &Gang, observed: &Observed) {
+    let mut warnings = Vec::new();
+    for (class, _) in scheduler.priority_classes(draft) {
+        if let Some(Known::Unknown(why)) = observed.priority_classes.get(&class) {
+            warnings.push(format!(
+                "whether PriorityClass {class:?} exists could not be looked up: {why}"
+            ));
+        }
+    }
+    for (name, why) in &gang.left_out {
+        if draft
+            .set(name)
+            .is_some_and(|set| has_accelerators(draft, set.index))
+        {
+            warnings.push(format!(
+                "the pods of replicated job {name:?} ask for accelerators and are not part of the gang, as {why}: they \
+                 are placed one by one, before or after it"
+            ));
+        }
+    }
+    for member in &gang.members {
+        let pod = draft.pod_spec(member.index);
+        let named = pod.and_then(|pod| k8s_json::text(pod, &["schedulerName"]));
+        if let Some(why) = scheduler.no_effect(named.filter(|name| !name.is_empty())) {
+            warnings.push(format!(
+                "the runtime's podGroupPolicy.{} has no effect on the pods of replicated job {:?}: {why}",
+                scheduler.name(),
+                member.name
+            ));
+        }
+    }
+    draft.warnings.extend(warnings);
+}
+
+fn has_accelerators(draft: &Draft<'_>, index: usize) -> bool {
+    let containers = draft
+        .pod_spec(index)
+        .map(|pod| k8s_json::list(pod, &["containers"]));
+    containers.unwrap_or_default().iter().any(|container| {
+        let resources = container.get("resources").unwrap_or(&serde_json::Value::Null);
+        accelerators::devices(resources, draft.config) != Devices::None
+    })
 }

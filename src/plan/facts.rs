@@ -1,0 +1,81 @@
+//! What must be known of the cluster to count what a gang requests.
+
+use std::collections::BTreeSet;
+
+use k8s_openapi::api::node::v1::RuntimeClass;
+use serde_json::Value;
+
+use super::draft::Draft;
+use super::inputs::{Inputs, Observed};
+use super::problem::Problems;
+use super::{gang, patches, resolve};
+use crate::api::names;
+use crate::k8s::json as k8s_json;
+use crate::k8s::requests::{Amounts, Surroundings};
+
+/// Facts that a plan looks at besides those that every job needs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Needed {
+    /// Whether the job has a gang, so that the LimitRanges of its namespace matter.
+    pub gang: bool,
+    /// RuntimeClasses of its pods.
+    pub runtime_classes: BTreeSet<String>,
+    /// PriorityClasses that must exist.
+    pub priority_classes: BTreeSet<String>,
+}
+
+/// Tells which facts a plan of these inputs looks at; nothing where no plan can be made.
+pub fn needed(inputs: &Inputs<'_>) -> Needed {
+    // Most jobs have no gang; their snapshot need not be read twice.
+    let snapshot = inputs
+        .observed
+        .snapshot
+        .as_ref()
+        .and_then(|snapshot| snapshot.data.as_ref());
+    let speaks_of_gangs = snapshot.is_none_or(|data| {
+        data.get(names::SNAPSHOT_KEY)
+            .is_none_or(|y| y.contains("podGroupPolicy"))
+    });
+    if !speaks_of_gangs {
+        return Needed::default();
+    }
+    let Ok(resolved) = resolve::resolve(inputs) else {
+        return Needed::default();
+    };
+    let Some(scheduler) = gang::of(resolved.runtime.spec.pod_group_policy.as_ref()) else {
+        return Needed::default();
+    };
+    let mut draft = Draft::new(inputs.job, &resolved.runtime, inputs.config, false);
+    let mut problems = Problems::default();
+    patches::check(&draft, &mut problems);
+    if problems.is_empty() {
+        patches::apply(&mut draft);
+    }
+    let pods = draft.sets.iter().filter_map(|set| draft.pod_spec(set.index));
+    Needed {
+        gang: true,
+        runtime_classes: pods.filter_map(runtime_class).map(str::to_owned).collect(),
+        priority_classes: scheduler
+            .priority_classes(&draft)
+            .into_iter()
+            .map(|(class, _)| class)
+            .collect(),
+    }
+}
+
+/// Gives what the cluster adds to the requests of a pod.
+pub(super) fn surroundings(observed: &Observed, pod: &Value) -> Surroundings {
+    let class = runtime_class(pod).and_then(|name| {
+        let is_named = |class: &&RuntimeClass| class.metadata.name.as_deref() == Some(name);
+        observed.runtime_classes.iter().find(is_named)
+    });
+    let fixed = class.and_then(|class| class.overhead.as_ref()?.pod_fixed.as_ref());
+    Surroundings::new(
+        &observed.limit_ranges,
+        Amounts::from_texts(fixed.into_iter().flatten()),
+    )
+}
+
+fn runtime_class(pod: &Value) -> Option<&str> {
+    k8s_json::text(pod, &["runtimeClassName"])
+}

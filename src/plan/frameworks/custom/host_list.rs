@@ -1,0 +1,129 @@
+//! The file that lists the nodes: a ConfigMap of the job, mounted into all of them.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::core::v1::ConfigMap;
+use serde_json::{Value, json};
+
+use super::{policy, port, processes};
+use crate::api::names;
+use crate::api::runtime::HostList;
+use crate::k8s::json as k8s_json;
+use crate::k8s::json::list_mut;
+use crate::k8s::upsert;
+use crate::plan::draft::{Draft, Role};
+use crate::plan::owner;
+use crate::plan::problem::{Problem, Problems};
+use crate::plan::resolve::RUNTIME_REF;
+use crate::plan::roles::Member;
+
+/// Form of a line where the runtime does not say.
+const DEFAULT_LINE: &str = "$(HOST)";
+/// What a line may refer to.
+pub(super) const VARIABLES: [&str; 4] = ["HOST", "PORT", "RANK", "NUM_PROC_PER_NODE"];
+/// Most bytes of the file: an object of Kubernetes has room for 1 MiB, its metadata included.
+const LARGEST: usize = 1000 * 1000;
+
+fn wanted<'d>(draft: &Draft<'d>) -> Option<&'d HostList> {
+    policy(draft.runtime)?.host_list.as_ref()
+}
+
+/// Writes the file.
+fn content(draft: &Draft<'_>, list: &HostList) -> String {
+    let jobs = list.replicated_jobs.as_deref();
+    let sets: Vec<_> = match jobs {
+        Some(jobs) => jobs.iter().filter_map(|job| draft.set(job)).collect(),
+        None => draft
+            .sets
+            .iter()
+            .filter(|set| set.role == Role::Trainer)
+            .collect(),
+    };
+    let hosts = sets.into_iter().flat_map(|set| {
+        (0..set.replicas)
+            .flat_map(move |replica| (0..set.count).map(move |pod| draft.host(set, replica, pod)))
+    });
+    let line = list.line.as_deref().unwrap_or(DEFAULT_LINE);
+    let (port, processes) = (port(draft).to_string(), processes(draft).to_string());
+    hosts
+        .enumerate()
+        .map(|(rank, host)| {
+            line.replace("$(HOST)", &host)
+                .replace("$(PORT)", &port)
+                .replace("$(RANK)", &rank.to_string())
+                .replace("$(NUM_PROC_PER_NODE)", &processes)
+                + "\n"
+        })
+        .collect()
+}
+
+/// Tells what in a Pod spec stands in the way of the file.
+pub(super) fn clash(pod_spec: &Value, container: Option<&str>, list: &HostList) -> Option<String> {
+    let volumes = k8s_json::list(pod_spec, &["volumes"]);
+    if k8s_json::named(volumes, names::HOST_LIST_VOLUME).is_some() {
+        return Some(format!(
+            "has a volume {:?}, the name of the host list's own; rename it",
+            names::HOST_LIST_VOLUME
+        ));
+    }
+    let container = k8s_json::named(k8s_json::list(pod_spec, &["containers"]), container?)?;
+    let mut mounts = k8s_json::list(container, &["volumeMounts"]).iter();
+    let taken = mounts.any(|mount| k8s_json::text(mount, &["mountPath"]) == Some(list.path.as_str()));
+    taken.then(|| format!("mounts something at {:?} already; use another path", list.path))
+}
+
+/// Checks what patches have added, and the size.
+pub(super) fn check(draft: &Draft<'_>, members: &[Member], problems: &mut Problems) {
+    let Some(list) = wanted(draft) else { return };
+    for member in members {
+        let spec = draft.pod_spec(member.set.index).unwrap_or(&Value::Null);
+        let container = member.container.as_deref();
+        let before = draft.runtime_pod_spec(&member.set);
+        let was = before.and_then(|spec| clash(spec, container, list));
+        if let Some(what) = clash(spec, container, list).filter(|_| was.is_none()) {
+            let message = format!("replicated job {:?} {what}", member.set.name);
+            problems.push(Problem::invalid("spec.runtimePatches", message));
+        }
+    }
+    let length = content(draft, list).len();
+    if length > LARGEST {
+        let message = format!(
+            "the host list of the runtime's mlPolicy.custom.hostList would have {length} bytes, and a ConfigMap has room \
+             for {LARGEST}; use fewer nodes or a shorter line"
+        );
+        problems.push(Problem::invalid(RUNTIME_REF, message));
+    }
+}
+
+/// Makes the file and mounts it into the nodes.
+pub(super) fn mount(draft: &mut Draft<'_>, members: &[Member]) {
+    let Some(list) = wanted(draft) else { return };
+    let name = format!("{}{}", draft.job_name(), names::HOST_LIST_SUFFIX);
+    let volume = json!({"name": names::HOST_LIST_VOLUME, "configMap": {"name": name}});
+    let mount = json!({
+        "name": names::HOST_LIST_VOLUME,
+        "mountPath": list.path,
+        "subPath": names::HOST_LIST_KEY,
+        "readOnly": true,
+    });
+    for member in members {
+        let Some(container) = member.container.as_deref() else {
+            continue;
+        };
+        if let Some(spec) = draft.pod_spec_mut(member.set.index) {
+            upsert::by_key(list_mut(spec, "volumes"), "name", volume.clone());
+        }
+        if let Some(container) = draft.container_mut(member.set.index, container) {
+            upsert::by_key(list_mut(container, "volumeMounts"), "mountPath", mount.clone());
+        }
+    }
+    draft.because(format!("volumes[{}]", names::HOST_LIST_VOLUME), || {
+        "the file of mlPolicy.custom.hostList".to_owned()
+    });
+    let data = content(draft, list);
+    draft.config_maps.push(ConfigMap {
+        metadata: owner::owned(draft.job, name),
+        data: Some(BTreeMap::from([(names::HOST_LIST_KEY.to_owned(), data)])),
+        ..ConfigMap::default()
+    });
+}

@@ -1,0 +1,271 @@
+//! Any other framework: its processes are told of each other in the words of whoever wrote the runtime.
+//!
+//! Each node gets variables of fixed names, and behind them those of the runtime, which refer to them as Kubernetes has
+//! it, `$(NAME)`; so there is no template language of our own. The rank of a node is only known to its own pod, and the
+//! kubelet puts it in.
+
+mod host_list;
+mod rules;
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::Framework;
+use crate::api::names;
+use crate::api::raw::Raw;
+use crate::api::runtime::{CustomPolicy, CustomRole};
+use crate::k8s::json as k8s_json;
+use crate::k8s::path::FieldPath;
+use crate::k8s::upsert;
+use crate::plan::draft::{Draft, PodSet, Role};
+use crate::plan::problem::{Problem, Problems};
+use crate::plan::roles::{self, Member};
+use crate::plan::{Runtime, accelerators, env};
+
+/// Variables that every node gets.
+const ALWAYS: [&str; 6] = [
+    names::TRAINER_NODE_RANK,
+    names::TRAINER_NUM_NODES,
+    names::TRAINER_NUM_PROC_PER_NODE,
+    names::TRAINER_WORLD_SIZE,
+    names::TRAINER_MASTER_ADDR,
+    names::TRAINER_MASTER_PORT,
+];
+
+/// Any other framework.
+pub(super) struct Custom;
+
+impl Framework for Custom {
+    fn name(&self) -> &'static str {
+        "custom"
+    }
+
+    fn reserves(&self, draft: &Draft<'_>, name: &str) -> bool {
+        let is_named = |env: &[_]| {
+            env.iter()
+                .any(|entry: &Raw<_>| k8s_json::name(entry.value()) == Some(name))
+        };
+        name.starts_with(names::TRAINER_PREFIX)
+            || policy(draft.runtime).is_some_and(|policy| {
+                let of_roles = policy.roles.iter().flatten().flat_map(|role| role.env.as_deref());
+                policy.env.as_deref().into_iter().chain(of_roles).any(is_named)
+            })
+    }
+
+    fn takes_processes(&self) -> bool {
+        true
+    }
+
+    fn is_node(&self, draft: &Draft<'_>, set: &PodSet) -> bool {
+        set.role == Role::Trainer || role(draft.runtime, &set.name).is_some()
+    }
+
+    fn check_runtime(&self, runtime: &Runtime, found: &mut Vec<(FieldPath, String)>) {
+        if let Some(policy) = policy(runtime) {
+            rules::check(runtime, policy, found);
+        }
+    }
+
+    fn check(&self, draft: &Draft<'_>, problems: &mut Problems) {
+        let members = members(draft);
+        roles::check(draft, "custom", &members, |member| ports(draft, member), problems);
+        host_list::check(draft, &members, problems);
+        for member in &members {
+            for (name, value) in on_demand(draft, &members, member) {
+                if value.len() > env::LONGEST {
+                    let message = format!(
+                        "{name} would have {} bytes, and an environment variable may have {}; use fewer nodes or shorter \
+                         names, or mlPolicy.custom.hostList of the runtime, which is a file",
+                        value.len(),
+                        env::LONGEST
+                    );
+                    problems.push(Problem::invalid("spec.trainer.numNodes", message));
+                }
+            }
+        }
+    }
+
+    fn inject(&self, draft: &mut Draft<'_>) {
+        let members = members(draft);
+        explain(draft);
+        for member in &members {
+            let entries = environment(draft, &members, member);
+            let ports = ports(draft, member);
+            roles::put(draft, member, &entries, ports);
+        }
+        host_list::mount(draft, &members);
+    }
+}
+
+fn policy(runtime: &Runtime) -> Option<&CustomPolicy> {
+    runtime.spec.ml_policy.as_ref()?.custom.as_ref()
+}
+
+/// Finds what a replicated job gets on top of what all get.
+fn role<'r>(runtime: &'r Runtime, job: &str) -> Option<&'r CustomRole> {
+    let roles = policy(runtime)?.roles.as_deref()?;
+    roles.iter().find(|role| role.replicated_job == job)
+}
+
+/// Lists the replicated jobs whose pods are nodes; each is a role of its own.
+fn members(draft: &Draft<'_>) -> Vec<Member> {
+    let named = |set: &PodSet| role(draft.runtime, &set.name);
+    roles::members(
+        draft,
+        |set| {
+            let is_node = set.role == Role::Trainer || named(set).is_some();
+            is_node.then(|| set.name.clone())
+        },
+        |set| named(set).and_then(|role| role.container.as_deref()),
+    )
+}
+
+fn port(draft: &Draft<'_>) -> i32 {
+    policy(draft.runtime)
+        .and_then(|policy| policy.port)
+        .unwrap_or(i32::from(names::TRAINER_PORT))
+}
+
+/// Lists the ports that the container of a node opens.
+fn ports(draft: &Draft<'_>, member: &Member) -> Vec<i32> {
+    let meets = (member.set.role == Role::Trainer).then(|| port(draft));
+    let own = role(draft.runtime, &member.set.name).and_then(|role| role.ports.as_deref());
+    meets
+        .into_iter()
+        .chain(own.unwrap_or_default().iter().copied())
+        .collect()
+}
+
+/// Works out the processes on a node: the job's, else the runtime's, else one for each accelerator.
+fn processes(draft: &Draft<'_>) -> i64 {
+    let given = policy(draft.runtime).and_then(|policy| policy.num_proc_per_node);
+    let devices = || {
+        let trainer = draft.trainer()?;
+        accelerators::devices(draft.resources(trainer.index, names::NODE), draft.config).processes()
+    };
+    draft
+        .job
+        .num_proc_per_node()
+        .or(given.map(i64::from))
+        .or_else(devices)
+        .unwrap_or(1)
+}
+
+/// Gives the end of a variable's name that stands for a replicated job.
+fn suffix(job: &str) -> String {
+    format!("_{}", job.to_uppercase().replace(['-', '.'], "_"))
+}
+
+/// Lists the host names of all pods that train, or of one replicated job.
+fn hosts(draft: &Draft<'_>, members: &[Member], job: Option<&str>) -> Vec<String> {
+    let chosen = members.iter().filter(|member| match job {
+        Some(job) => member.role == job,
+        None => member.set.role == Role::Trainer,
+    });
+    chosen
+        .flat_map(|member| roles::hosts(draft, members, &member.role))
+        .collect()
+}
+
+/// Makes all variables of a node but its rank: ours, then those of the runtime for all nodes and for this one.
+fn environment(draft: &Draft<'_>, members: &[Member], member: &Member) -> Vec<Value> {
+    let all = hosts(draft, members, None);
+    let processes = processes(draft);
+    let nodes = i64::try_from(all.len()).unwrap_or(i64::MAX);
+    let mut entries = vec![
+        env::value(names::TRAINER_NUM_NODES, nodes),
+        env::value(names::TRAINER_NUM_PROC_PER_NODE, processes),
+        env::value(names::TRAINER_WORLD_SIZE, nodes.saturating_mul(processes)),
+        env::value(names::TRAINER_MASTER_ADDR, all.first().map_or("", String::as_str)),
+        env::value(names::TRAINER_MASTER_PORT, port(draft)),
+    ];
+    let demanded = on_demand(draft, members, member);
+    entries.extend(demanded.iter().map(|(name, value)| env::value(name, value)));
+    for entry in given_env(draft.runtime, &member.set.name) {
+        upsert::by_key(&mut entries, "name", entry.clone());
+    }
+    entries
+}
+
+/// Lists the runtime's entries for a node: those of all nodes, then its own.
+fn given_env<'r>(runtime: &'r Runtime, job: &str) -> impl Iterator<Item = &'r Value> + use<'r> {
+    let all = policy(runtime).and_then(|policy| policy.env.as_deref());
+    let own = role(runtime, job).and_then(|role| role.env.as_deref());
+    [all, own].into_iter().flatten().flatten().map(Raw::value)
+}
+
+/// Makes the variables that a node gets only because something in it refers to them: they are long.
+fn on_demand(draft: &Draft<'_>, members: &[Member], member: &Member) -> Vec<(String, String)> {
+    let wanted = referred(draft, member);
+    let mut found = Vec::new();
+    if wanted.contains(names::TRAINER_HOSTS) {
+        let hosts = hosts(draft, members, None).join(",");
+        found.push((names::TRAINER_HOSTS.to_owned(), hosts));
+    }
+    for other in members {
+        let suffix = suffix(&other.set.name);
+        let (hosts_of, number_of) = (
+            format!("{}{suffix}", names::TRAINER_HOSTS),
+            format!("{}{suffix}", names::TRAINER_NUM_NODES),
+        );
+        if wanted.contains(hosts_of.as_str()) {
+            found.push((hosts_of, hosts(draft, members, Some(&other.set.name)).join(",")));
+        }
+        if wanted.contains(number_of.as_str()) {
+            found.push((number_of, other.set.pods().to_string()));
+        }
+    }
+    found
+}
+
+/// Lists the variables that something in a node refers to: the runtime's entries, the container's command, arguments and
+/// environment, and what the job puts in their place.
+fn referred<'d>(draft: &'d Draft<'_>, member: &Member) -> BTreeSet<&'d str> {
+    let container = member
+        .container
+        .as_deref()
+        .and_then(|name| draft.container(member.set.index, name))
+        .unwrap_or(&Value::Null);
+    let words = ["command", "args"]
+        .into_iter()
+        .flat_map(|list| k8s_json::list(container, &[list]))
+        .filter_map(Value::as_str);
+    let trains = member.set.role == Role::Trainer;
+    let section = draft.job.trainer_env().iter().filter(|_| trains).map(Raw::value);
+    let values = given_env(draft.runtime, &member.set.name)
+        .chain(k8s_json::list(container, &["env"]))
+        .chain(section)
+        .filter_map(|entry| k8s_json::text(entry, &["value"]));
+    let program = [draft.job.command(), draft.job.args()]
+        .into_iter()
+        .flatten()
+        .flatten();
+    words
+        .chain(values)
+        .chain(program.filter(|_| trains).map(String::as_str))
+        .flat_map(env::references)
+        .collect()
+}
+
+fn explain(draft: &mut Draft<'_>) {
+    for (name, why) in [
+        (names::TRAINER_NUM_NODES, "number of pods that train"),
+        (
+            names::TRAINER_NUM_PROC_PER_NODE,
+            "spec.trainer.numProcPerNode, else mlPolicy.custom.numProcPerNode, else the accelerators asked for, or 1",
+        ),
+        (names::TRAINER_WORLD_SIZE, "nodes x processes on each"),
+        (
+            names::TRAINER_MASTER_ADDR,
+            "DNS name of the first pod that trains",
+        ),
+        (
+            names::TRAINER_MASTER_PORT,
+            "mlPolicy.custom.port, where the nodes meet",
+        ),
+        (names::TRAINER_HOSTS, "DNS names of the pods that train"),
+    ] {
+        draft.because_env(name, why);
+    }
+}

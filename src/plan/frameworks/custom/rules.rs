@@ -1,0 +1,177 @@
+//! What `mlPolicy.custom` must be like, whatever the job.
+
+use serde_json::Value;
+
+use super::{ALWAYS, host_list, suffix};
+use crate::api::names;
+use crate::api::raw::Raw;
+use crate::api::runtime::{CustomPolicy, HostList};
+use crate::k8s::json as k8s_json;
+use crate::k8s::path::FieldPath;
+use crate::plan::{Runtime, env, runtime_rules, suggest};
+
+type Found = Vec<(FieldPath, String)>;
+
+pub(super) fn check(runtime: &Runtime, policy: &CustomPolicy, found: &mut Found) {
+    let path = FieldPath::new("spec.mlPolicy.custom");
+    let roles = policy.roles.as_deref().unwrap_or_default();
+    let nodes = runtime_rules::jobs_where(runtime, |name, trains| {
+        trains || roles.iter().any(|role| role.replicated_job == name)
+    });
+    let known = variables(&nodes);
+
+    let list = path.field("roles");
+    let named = roles.iter().map(|role| role.replicated_job.as_str());
+    runtime_rules::check_named_jobs(runtime, named, &list, "replicatedJob", found);
+    check_env(policy.env.as_deref(), &path.field("env"), &known, found);
+    for (at, role) in roles.iter().enumerate() {
+        check_env(role.env.as_deref(), &list.index(at).field("env"), &known, found);
+        let job = runtime_rules::replicated_job(runtime, &role.replicated_job);
+        let Some(job) = job.filter(|job| runtime_rules::program(job, role.container.as_deref()).is_none())
+        else {
+            continue;
+        };
+        let containers = k8s_json::list(job, &["template", "spec", "template", "spec", "containers"]);
+        let known: Vec<&str> = containers.iter().filter_map(k8s_json::name).collect();
+        let message = match &role.container {
+            Some(wanted) => format!(
+                "replicated job {:?} has no container {wanted:?}{}",
+                role.replicated_job,
+                suggest::closest(wanted, known.into_iter())
+            ),
+            None => format!(
+                "replicated job {:?} has several containers; name one of {known:?}",
+                role.replicated_job
+            ),
+        };
+        found.push((list.index(at).field("container"), message));
+    }
+    check_words(runtime, &nodes, &known, found);
+    if let Some(file) = &policy.host_list {
+        check_host_list(runtime, file, &nodes, policy, &path.field("hostList"), found);
+    }
+}
+
+/// Lists the variables that something may refer to.
+fn variables(nodes: &[&str]) -> Vec<String> {
+    let each = nodes.iter().flat_map(|job| {
+        [names::TRAINER_HOSTS, names::TRAINER_NUM_NODES].map(|name| format!("{name}{}", suffix(job)))
+    });
+    let fixed = ALWAYS
+        .into_iter()
+        .chain([names::TRAINER_HOSTS])
+        .map(str::to_owned);
+    fixed.chain(each).collect()
+}
+
+/// Tells of a reference to a variable that would be one of ours, and is not.
+fn undefined(text: &str, known: &[String]) -> Option<String> {
+    let wrong = env::references(text)
+        .into_iter()
+        .find(|name| name.starts_with(names::TRAINER_PREFIX) && !known.iter().any(|k| k == name))?;
+    let hint = suggest::closest(wrong, known.iter().map(String::as_str));
+    Some(format!("$({wrong}) is no variable that a node gets{hint}"))
+}
+
+fn check_env<T>(env: Option<&[Raw<T>]>, path: &FieldPath, known: &[String], found: &mut Found) {
+    let mut seen = Vec::new();
+    for (at, entry) in env.unwrap_or_default().iter().map(Raw::value).enumerate() {
+        let name = k8s_json::name(entry).unwrap_or_default();
+        let path = path.index(at);
+        if name.starts_with(names::TRAINER_PREFIX) {
+            let message = format!(
+                "{name:?}: names that start with {} are set by the framework; use another name, and refer to them as \
+                 $(NAME)",
+                names::TRAINER_PREFIX
+            );
+            found.push((path.field("name"), message));
+        }
+        if seen.contains(&name) {
+            found.push((
+                path.field("name"),
+                format!("{name:?} is there twice; keep one of the two"),
+            ));
+        }
+        seen.push(name);
+        if let Some(message) = k8s_json::text(entry, &["value"]).and_then(|value| undefined(value, known)) {
+            found.push((path.field("value"), message));
+        }
+    }
+}
+
+/// Checks commands, arguments and variables that the template's containers have themselves.
+fn check_words(runtime: &Runtime, nodes: &[&str], known: &[String], found: &mut Found) {
+    for job in nodes
+        .iter()
+        .filter_map(|name| runtime_rules::replicated_job(runtime, name))
+    {
+        for container in k8s_json::list(job, &["template", "spec", "template", "spec", "containers"]) {
+            let words = ["command", "args"]
+                .into_iter()
+                .flat_map(|list| k8s_json::list(container, &[list]));
+            let values = k8s_json::list(container, &["env"])
+                .iter()
+                .filter_map(|entry| entry.get("value"));
+            let wrong = words
+                .chain(values)
+                .filter_map(Value::as_str)
+                .find_map(|text| undefined(text, known));
+            if let Some(message) = wrong {
+                let (job, container) = (k8s_json::name(job), k8s_json::name(container));
+                let message = format!(
+                    "container {:?} of replicated job {:?}: {message}",
+                    container.unwrap_or_default(),
+                    job.unwrap_or_default()
+                );
+                found.push((FieldPath::new("spec.template.spec.replicatedJobs"), message));
+            }
+        }
+    }
+}
+
+fn check_host_list(
+    runtime: &Runtime,
+    file: &HostList,
+    nodes: &[&str],
+    policy: &CustomPolicy,
+    path: &FieldPath,
+    found: &mut Found,
+) {
+    let listed = file.replicated_jobs.as_deref().unwrap_or_default();
+    runtime_rules::check_named_jobs(
+        runtime,
+        listed.iter().map(String::as_str),
+        &path.field("replicatedJobs"),
+        "",
+        found,
+    );
+    if !file.path.starts_with('/') || file.path.ends_with('/') || file.path.contains(':') {
+        let message = format!(
+            "{:?} is no absolute path of a file; write one such as /etc/nodes/hosts",
+            file.path
+        );
+        found.push((path.field("path"), message));
+    }
+    let line = file.line.as_deref().unwrap_or_default();
+    let is_known = |name: &&str| host_list::VARIABLES.contains(name);
+    if let Some(wrong) = env::references(line).into_iter().find(|name| !is_known(name)) {
+        let hint = suggest::closest(wrong, host_list::VARIABLES.into_iter());
+        found.push((
+            path.field("line"),
+            format!("$({wrong}) is not known in a line{hint}"),
+        ));
+    }
+    for job in nodes
+        .iter()
+        .filter_map(|name| runtime_rules::replicated_job(runtime, name))
+    {
+        let name = k8s_json::name(job).unwrap_or_default();
+        let roles = policy.roles.as_deref().unwrap_or_default();
+        let wanted = roles.iter().find(|role| role.replicated_job == name);
+        let container = runtime_rules::program(job, wanted.and_then(|role| role.container.as_deref()));
+        let spec = k8s_json::at(job, &["template", "spec", "template", "spec"]).unwrap_or(&Value::Null);
+        if let Some(what) = host_list::clash(spec, container, file) {
+            found.push((path.clone(), format!("replicated job {name:?} {what}")));
+        }
+    }
+}

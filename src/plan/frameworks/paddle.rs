@@ -1,0 +1,296 @@
+//! PaddlePaddle: nodes that train collectively, or trainers with parameter servers.
+//!
+//! Source of the names: `paddle.distributed.launch` takes each of its options from a variable, and `fleet` and
+//! `init_parallel_env` read those of the processes. Two facts decide their form. The launcher keeps the meeting place of
+//! the nodes only where the host of `PADDLE_MASTER` is, letter by letter, what it takes for its own address; so `POD_IP`
+//! is the DNS name of the pod. And it takes `PADDLE_TRAINER_ENDPOINTS` for a list of nodes, so that is what stands there.
+
+use serde_json::Value;
+
+use super::{Framework, Takes};
+use crate::api::names;
+use crate::api::runtime::PaddlePolicy;
+use crate::k8s::path::FieldPath;
+use crate::plan::accelerators::{self, Devices};
+use crate::plan::draft::{Draft, PodSet, Role};
+use crate::plan::problem::{Problem, Problems};
+use crate::plan::roles::{self, Member, Naming};
+use crate::plan::{Runtime, counts, env, runtime_rules};
+
+const TRAINER: &str = "trainer";
+const SERVER: &str = "server";
+/// Names of replicated jobs that tell a role.
+const NAMES: [(&str, &str); 4] = [
+    ("server", SERVER),
+    ("ps", SERVER),
+    ("trainer", TRAINER),
+    ("worker", TRAINER),
+];
+
+/// PaddlePaddle.
+pub(super) struct Paddle;
+
+impl Framework for Paddle {
+    fn name(&self) -> &'static str {
+        "paddle"
+    }
+
+    fn reserved_env(&self, _draft: &Draft<'_>) -> &'static [&'static str] {
+        &[
+            names::PADDLE_CURRENT_ENDPOINT,
+            names::PADDLE_JOB_ID,
+            names::PADDLE_MASTER,
+            names::PADDLE_NNODES,
+            names::PADDLE_NPROC_PER_NODE,
+            names::PADDLE_PORT,
+            names::PADDLE_PSERVERS_IP_PORT_LIST,
+            names::PADDLE_RANK,
+            names::PADDLE_SERVERS_ENDPOINTS,
+            names::PADDLE_TRAINERS_ENDPOINTS,
+            names::PADDLE_TRAINERS_NUM,
+            names::PADDLE_TRAINER_ENDPOINTS,
+            names::PADDLE_TRAINER_ID,
+            names::POD_IP,
+            names::TRAINER_NODE_RANK,
+            names::TRAINING_ROLE,
+        ]
+    }
+
+    fn takes_processes(&self) -> bool {
+        true
+    }
+
+    fn settle_counts(&self, draft: &mut Draft<'_>) {
+        let trainers = draft
+            .sets
+            .iter()
+            .filter(|set| role(draft.runtime, set) == Some(TRAINER));
+        let nodes = trainers
+            .min_by_key(|set| (set.role != Role::Trainer, set.index))
+            .map(|set| set.index);
+        counts::settle_nodes(draft, nodes);
+    }
+
+    fn takes(&self, draft: &Draft<'_>, set: &PodSet) -> Takes {
+        match role(draft.runtime, set) {
+            // One program plays both roles; a container of another name keeps its own.
+            Some(SERVER) => Takes {
+                resources: false,
+                ..Takes::ALL
+            },
+            Some(_) => Takes::ALL,
+            None => Takes::NOTHING,
+        }
+    }
+
+    fn is_node(&self, draft: &Draft<'_>, set: &PodSet) -> bool {
+        role(draft.runtime, set).is_some()
+    }
+
+    fn check_runtime(&self, runtime: &Runtime, found: &mut Vec<(FieldPath, String)>) {
+        let path = FieldPath::new("spec.mlPolicy.paddle.roles");
+        runtime_rules::check_named_jobs(
+            runtime,
+            given(runtime).map(|(job, _)| job),
+            &path,
+            "replicatedJob",
+            found,
+        );
+        runtime_rules::check_programs(
+            runtime,
+            |name, trains| naming(runtime).role(name, trains).is_some(),
+            found,
+        );
+    }
+
+    fn check(&self, draft: &Draft<'_>, problems: &mut Problems) {
+        let members = members(draft);
+        let port = port(draft);
+        roles::check(draft, "paddle", &members, |_| vec![port], problems);
+        if serves(&members) && draft.job.num_proc_per_node().is_some_and(|number| number != 1) {
+            let message = "the runtime has parameter servers, and each of its trainers is one process; leave it out, or \
+                           raise numNodes";
+            problems.push(Problem::invalid("spec.trainer.numProcPerNode", message));
+        }
+        for role in [TRAINER, SERVER] {
+            let length: usize = roles::addresses(draft, &members, role, port)
+                .iter()
+                .map(|a| a.len() + 1)
+                .sum();
+            if length > env::LONGEST {
+                let message = format!(
+                    "the addresses of the pods in the role {role:?} have {length} bytes, and an environment variable may \
+                     have {}; use fewer nodes or shorter names",
+                    env::LONGEST
+                );
+                problems.push(Problem::invalid("spec.trainer.numNodes", message));
+            }
+        }
+    }
+
+    fn inject(&self, draft: &mut Draft<'_>) {
+        let members = members(draft);
+        let port = port(draft);
+        explain(draft);
+        for member in &members {
+            let entries = if serves(&members) {
+                with_servers(draft, &members, member)
+            } else {
+                collective(draft, &members, member)
+            };
+            roles::put(draft, member, &entries, [port]);
+        }
+        if serves(&members) {
+            let trainers: Vec<&Member> = members.iter().filter(|member| member.role == TRAINER).collect();
+            let why = "the run ends well when its trainers do; the parameter servers are ended with them";
+            roles::succeed_with(draft, &trainers, why);
+        }
+    }
+}
+
+fn policy(runtime: &Runtime) -> Option<&PaddlePolicy> {
+    runtime.spec.ml_policy.as_ref()?.paddle.as_ref()
+}
+
+fn given(runtime: &Runtime) -> impl Iterator<Item = (&str, &str)> {
+    let roles = policy(runtime).and_then(|policy| policy.roles.as_deref());
+    roles
+        .unwrap_or_default()
+        .iter()
+        .map(|given| (given.replicated_job.as_str(), given.role.as_str()))
+}
+
+fn naming(runtime: &Runtime) -> Naming<'_> {
+    Naming {
+        names: &NAMES,
+        trainer: TRAINER,
+        given: given(runtime).collect(),
+    }
+}
+
+fn role<'r>(runtime: &'r Runtime, set: &PodSet) -> Option<&'r str> {
+    naming(runtime).role(&set.name, set.role == Role::Trainer)
+}
+
+fn members(draft: &Draft<'_>) -> Vec<Member> {
+    roles::members(draft, |set| role(draft.runtime, set).map(str::to_owned), |_| None)
+}
+
+fn port(draft: &Draft<'_>) -> i32 {
+    policy(draft.runtime)
+        .and_then(|policy| policy.port)
+        .unwrap_or(names::PADDLE_DEFAULT_PORT)
+}
+
+/// Tells whether there are parameter servers.
+fn serves(members: &[Member]) -> bool {
+    members.iter().any(|member| member.role == SERVER)
+}
+
+/// Works out the processes on a node; `None` where only the launcher can count the devices.
+fn processes(draft: &Draft<'_>, member: &Member) -> Option<i64> {
+    let asked = draft.job.num_proc_per_node();
+    let container = member.container.as_deref().unwrap_or(names::NODE);
+    let devices = accelerators::devices(draft.resources(member.set.index, container), draft.config);
+    match devices {
+        _ if asked.is_some() => asked,
+        Devices::Uncounted => None,
+        devices => Some(devices.processes().unwrap_or(1)),
+    }
+}
+
+/// Makes the variables of nodes that train collectively.
+fn collective(draft: &Draft<'_>, members: &[Member], member: &Member) -> Vec<Value> {
+    let port = port(draft);
+    let rank = format!("$({})", names::TRAINER_NODE_RANK);
+    let addresses = roles::addresses(draft, members, TRAINER, port);
+    let own = member.own_host(draft);
+    let mut entries = vec![
+        env::value(names::POD_IP, &own),
+        env::value(names::PADDLE_MASTER, addresses.first().map_or("", String::as_str)),
+        env::value(names::PADDLE_NNODES, addresses.len()),
+        env::value(names::PADDLE_RANK, &rank),
+        env::value(names::PADDLE_JOB_ID, draft.job_name()),
+    ];
+    let processes = processes(draft, member);
+    if let Some(processes) = processes {
+        entries.push(env::value(names::PADDLE_NPROC_PER_NODE, processes));
+    }
+    if processes == Some(1) {
+        // For a program that is started without the launcher: the node is the process.
+        entries.extend([
+            env::value(names::PADDLE_TRAINER_ID, &rank),
+            env::value(names::PADDLE_TRAINERS_NUM, addresses.len()),
+            env::value(names::PADDLE_TRAINER_ENDPOINTS, addresses.join(",")),
+            env::value(names::PADDLE_CURRENT_ENDPOINT, format!("{own}:{port}")),
+        ]);
+    }
+    entries
+}
+
+/// Makes the variables of a trainer or parameter server.
+fn with_servers(draft: &Draft<'_>, members: &[Member], member: &Member) -> Vec<Value> {
+    let port = port(draft);
+    let trainers = roles::addresses(draft, members, TRAINER, port);
+    let servers = roles::addresses(draft, members, SERVER, port).join(",");
+    let role = if member.role == SERVER {
+        "PSERVER"
+    } else {
+        "TRAINER"
+    };
+    let mut entries = vec![
+        env::value(names::POD_IP, member.own_host(draft)),
+        env::value(names::PADDLE_PORT, port),
+        env::value(names::TRAINING_ROLE, role),
+        env::value(names::PADDLE_JOB_ID, draft.job_name()),
+        env::value(names::PADDLE_PSERVERS_IP_PORT_LIST, &servers),
+        env::value(names::PADDLE_TRAINERS_NUM, trainers.len()),
+        env::value(names::PADDLE_TRAINER_ENDPOINTS, trainers.join(",")),
+        env::value(names::PADDLE_SERVERS_ENDPOINTS, &servers),
+        env::value(names::PADDLE_TRAINERS_ENDPOINTS, trainers.join(",")),
+    ];
+    if member.role == TRAINER {
+        entries.push(env::value(
+            names::PADDLE_TRAINER_ID,
+            format!("$({})", names::TRAINER_NODE_RANK),
+        ));
+    }
+    entries
+}
+
+fn explain(draft: &mut Draft<'_>) {
+    let mut because = |names: &[&str], why: &str| names.iter().for_each(|name| draft.because_env(name, why));
+    because(
+        &[names::POD_IP],
+        "DNS name of the pod: its address as the others write it",
+    );
+    because(
+        &[names::PADDLE_MASTER],
+        "the first node, and mlPolicy.paddle.port, where the nodes meet",
+    );
+    because(
+        &[names::PADDLE_NNODES, names::PADDLE_TRAINERS_NUM],
+        "number of pods that train",
+    );
+    because(
+        &[names::PADDLE_RANK, names::PADDLE_TRAINER_ID],
+        "the pod's index among those that train",
+    );
+    because(
+        &[names::PADDLE_NPROC_PER_NODE],
+        "spec.trainer.numProcPerNode, else the accelerators asked for, or 1",
+    );
+    because(&[names::PADDLE_JOB_ID], "name of the TrainJob");
+    because(
+        &[names::PADDLE_TRAINER_ENDPOINTS, names::PADDLE_TRAINERS_ENDPOINTS],
+        "the pods that train, at mlPolicy.paddle.port",
+    );
+    because(
+        &[
+            names::PADDLE_PSERVERS_IP_PORT_LIST,
+            names::PADDLE_SERVERS_ENDPOINTS,
+        ],
+        "the pods of the parameter servers, at mlPolicy.paddle.port",
+    );
+    because(&[names::TRAINING_ROLE], "role of the replicated job");
+}

@@ -1,0 +1,96 @@
+//! Which pods make the gang: those that can wait for a place at one time.
+//!
+//! JobSet makes the pods of a replicated job only when what it waits for is ready or has ended, so a pod that another
+//! member waits for cannot wait for that member to be placed. The gang is made of the pods that compute together, and
+//! of what waits for none of them.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use crate::k8s::json as k8s_json;
+use crate::plan::draft::Draft;
+use crate::plan::frameworks::Framework;
+
+/// The replicated jobs, by whether their pods belong to the gang.
+pub(super) struct Members {
+    /// Indexes of the members.
+    pub(super) inside: Vec<usize>,
+    /// Indexes of the others, each with the reason.
+    pub(super) outside: Vec<(usize, String)>,
+}
+
+/// Sorts the replicated jobs.
+pub(super) fn of(draft: &Draft<'_>, framework: &dyn Framework) -> Members {
+    let waits = Waits::of(draft);
+    let all = 0..draft.sets.len();
+    let mut nodes: Vec<usize> = all
+        .clone()
+        .filter(|index| framework.is_node(draft, &draft.sets[*index]))
+        .collect();
+    if nodes.is_empty() {
+        nodes = all
+            .clone()
+            .filter(|index| waits.directly_for(*index).is_empty())
+            .collect();
+    }
+    let name = |index: usize| draft.sets[index].name.as_str();
+    let needed_by = |index: usize| nodes.iter().find(|node| waits.of_all(**node).contains(&index));
+    let rest: BTreeSet<usize> = all.clone().filter(|index| needed_by(*index).is_none()).collect();
+    let mut members = Members {
+        inside: Vec::new(),
+        outside: Vec::new(),
+    };
+    for index in all {
+        if let Some(node) = needed_by(index) {
+            members
+                .outside
+                .push((index, format!("{} starts only after it", name(*node))));
+        } else if let Some(first) = waits.of_all(index).intersection(&rest).next() {
+            members
+                .outside
+                .push((index, format!("it starts only after {}", name(*first))));
+        } else {
+            members.inside.push(index);
+        }
+    }
+    members
+}
+
+/// Which replicated jobs each of them waits for.
+struct Waits(Vec<Vec<usize>>);
+
+impl Waits {
+    /// Reads `dependsOn`, and the startup policy that starts one replicated job after the other.
+    fn of(draft: &Draft<'_>) -> Self {
+        let in_order = ["spec", "startupPolicy", "startupPolicyOrder"];
+        let in_order = k8s_json::text(&draft.jobset, &in_order) == Some("InOrder");
+        let jobs = draft.replicated_jobs();
+        let place = |other: &Value| {
+            draft
+                .sets
+                .iter()
+                .position(|set| k8s_json::name(other) == Some(&set.name))
+        };
+        let waits = jobs.iter().enumerate().map(|(index, job)| {
+            let before = index.checked_sub(1).filter(|_| in_order);
+            let depends = k8s_json::list(job, &["dependsOn"]).iter().filter_map(place);
+            before.into_iter().chain(depends).collect()
+        });
+        Self(waits.collect())
+    }
+
+    fn directly_for(&self, index: usize) -> &[usize] {
+        self.0.get(index).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// Gives all that a replicated job waits for, directly or not.
+    fn of_all(&self, index: usize) -> BTreeSet<usize> {
+        let mut found = BTreeSet::new();
+        let mut open = vec![index];
+        while let Some(at) = open.pop() {
+            open.extend(self.directly_for(at).iter().filter(|other| found.insert(**other)));
+        }
+        found
+    }
+}

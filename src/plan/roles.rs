@@ -1,0 +1,258 @@
+//! Roles of replicated jobs, for frameworks whose pods are not all alike: which pods have a role, by which index each
+//! of them knows itself, and where they are reached.
+//!
+//! Knows no framework: each of them names its own roles.
+
+use std::fmt::Display;
+
+use serde_json::{Value, json};
+
+use super::draft::{Draft, PodSet};
+use super::env;
+use super::problem::{Problem, Problems};
+use super::resolve::RUNTIME_REF;
+use crate::api::names;
+use crate::k8s::json::{self as k8s_json, list_mut};
+use crate::k8s::upsert;
+
+/// A replicated job with a role.
+#[derive(Clone, Debug)]
+pub(super) struct Member {
+    pub(super) set: PodSet,
+    pub(super) role: String,
+    /// The container whose program plays the role; `None` where that cannot be told.
+    pub(super) container: Option<String>,
+    /// Index of its first pod among all pods of the role.
+    first: i64,
+}
+
+/// By what a pod knows its index among the pods of its role.
+enum Index {
+    /// It is the only one of its replicated job.
+    Fixed(i64),
+    /// Its index within its Job.
+    Pod,
+    /// The index of its Job, which has no other pod.
+    Job,
+}
+
+/// A choice of the role of a replicated job by its name, its label, and what the policy says.
+pub(super) struct Naming<'r> {
+    /// Names of replicated jobs that tell a role.
+    pub(super) names: &'static [(&'static str, &'static str)],
+    /// Role of a replicated job that trains and has no such name.
+    pub(super) trainer: &'static str,
+    /// Roles of replicated jobs by the policy.
+    pub(super) given: Vec<(&'r str, &'r str)>,
+}
+
+impl<'r> Naming<'r> {
+    /// Finds the role of a replicated job.
+    pub(super) fn role(&self, name: &str, trains: bool) -> Option<&'r str> {
+        let given = self.given.iter().find(|(job, _)| *job == name);
+        let named = || {
+            self.names
+                .iter()
+                .find(|(job, _)| *job == name)
+                .map(|(_, role)| *role)
+        };
+        given
+            .map(|(_, role)| *role)
+            .or_else(named)
+            .or_else(|| trains.then_some(self.trainer))
+    }
+}
+
+/// Lists the replicated jobs that have a role.
+pub(super) fn members<'r>(
+    draft: &Draft<'_>,
+    role: impl Fn(&PodSet) -> Option<String>,
+    container: impl Fn(&PodSet) -> Option<&'r str>,
+) -> Vec<Member> {
+    let mut members: Vec<Member> = Vec::new();
+    for set in &draft.sets {
+        let Some(role) = role(set) else { continue };
+        let first = members
+            .iter()
+            .filter(|m| m.role == role)
+            .map(|m| m.set.pods())
+            .sum();
+        members.push(Member {
+            set: set.clone(),
+            role,
+            container: container_of(draft, set, container(set)),
+            first,
+        });
+    }
+    members
+}
+
+/// Finds the container of a role: the one that is named, else `node`, else the only one.
+fn container_of(draft: &Draft<'_>, set: &PodSet, wanted: Option<&str>) -> Option<String> {
+    let spec = draft.pod_spec(set.index)?;
+    program_container(spec, wanted).map(str::to_owned)
+}
+
+/// Finds the container of a Pod spec that runs the program of a role.
+pub(super) fn program_container<'s>(pod_spec: &'s Value, wanted: Option<&str>) -> Option<&'s str> {
+    let containers = k8s_json::list(pod_spec, &["containers"]);
+    let find = |name: &str| k8s_json::named(containers, name).and_then(k8s_json::name);
+    match (wanted, containers) {
+        (Some(wanted), _) => find(wanted),
+        (None, [only]) => k8s_json::name(only),
+        (None, _) => find(names::NODE),
+    }
+}
+
+impl Member {
+    fn index(&self) -> Option<Index> {
+        match (self.set.replicas, self.set.count) {
+            (1, 1) => Some(Index::Fixed(self.first)),
+            (1, _) if self.first == 0 => Some(Index::Pod),
+            (_, 1) if self.first == 0 => Some(Index::Job),
+            (0, _) | (_, 0) => Some(Index::Fixed(self.first)),
+            _ => None,
+        }
+    }
+
+    /// Makes the variable that tells a pod its index among the pods of its role.
+    fn rank(&self) -> Value {
+        match self.index() {
+            Some(Index::Fixed(index)) => env::value(names::TRAINER_NODE_RANK, index),
+            Some(Index::Pod) | None => env::field(names::TRAINER_NODE_RANK, names::RANK_FIELD_PATH),
+            Some(Index::Job) => env::field(names::TRAINER_NODE_RANK, names::JOB_INDEX_FIELD_PATH),
+        }
+    }
+
+    /// Tells what the variable of [`Member::rank`] comes from.
+    fn rank_reason(&self) -> &'static str {
+        match self.index() {
+            Some(Index::Fixed(_)) => "the only pod of its replicated job",
+            Some(Index::Pod) | None => "the pod's index within its Job",
+            Some(Index::Job) => "the index of the pod's Job, which has no other pod",
+        }
+    }
+
+    /// Gives the DNS name of the pod itself, in terms of the variable of [`Member::rank`].
+    pub(super) fn own_host(&self, draft: &Draft<'_>) -> String {
+        let own = format!("$({})", names::TRAINER_NODE_RANK);
+        let host = |replica: &dyn Display, pod: &dyn Display| draft.host(&self.set, replica, pod);
+        match self.index() {
+            Some(Index::Fixed(_)) => host(&0, &0),
+            Some(Index::Pod) | None => host(&0, &own),
+            Some(Index::Job) => host(&own, &0),
+        }
+    }
+}
+
+/// Lists the DNS names of the pods of a role, by their index.
+pub(super) fn hosts(draft: &Draft<'_>, members: &[Member], role: &str) -> Vec<String> {
+    members
+        .iter()
+        .filter(|member| member.role == role)
+        .flat_map(|Member { set, .. }| {
+            (0..set.replicas)
+                .flat_map(move |replica| (0..set.count).map(move |pod| draft.host(set, replica, pod)))
+        })
+        .collect()
+}
+
+/// Lists the addresses of the pods of a role, all at one port.
+pub(super) fn addresses(draft: &Draft<'_>, members: &[Member], role: &str, port: i32) -> Vec<String> {
+    let mut hosts = hosts(draft, members, role);
+    for host in &mut hosts {
+        *host = format!("{host}:{port}");
+    }
+    hosts
+}
+
+/// Puts the index of the pod, and behind it further variables, in front of all others into the container of a role, so
+/// that any of those may refer to them; opens ports.
+pub(super) fn put(
+    draft: &mut Draft<'_>,
+    member: &Member,
+    env: &[Value],
+    ports: impl IntoIterator<Item = i32>,
+) {
+    let Some(container) = member.container.as_deref() else {
+        return;
+    };
+    let rank = format!(
+        "replicatedJobs[{}].template.spec.template.spec.containers[{container}].env[{}]",
+        member.set.name,
+        names::TRAINER_NODE_RANK
+    );
+    draft.because(rank, || member.rank_reason().to_owned());
+    if let Some(container) = draft.container_mut(member.set.index, container) {
+        env::put_first(container, std::iter::once(&member.rank()).chain(env));
+        for port in ports {
+            upsert::port(list_mut(container, "ports"), json!({"containerPort": port}));
+        }
+    }
+}
+
+/// Tells whether the runtime's template says itself when the run ends well.
+pub(super) fn has_success_policy(draft: &Draft<'_>) -> bool {
+    k8s_json::at(&draft.jobset, &["spec", "successPolicy"]).is_some()
+}
+
+/// Lets the run end well with some of the replicated jobs; JobSet then ends the others.
+pub(super) fn succeed_with(draft: &mut Draft<'_>, deciding: &[&Member], why: &str) {
+    if deciding.is_empty() || deciding.len() == draft.sets.len() || has_success_policy(draft) {
+        return;
+    }
+    for field in ["operator", "targetReplicatedJobs"] {
+        draft.because(format!("successPolicy.{field}"), || why.to_owned());
+    }
+    let targets: Vec<&str> = deciding.iter().map(|member| member.set.name.as_str()).collect();
+    let success = json!({"operator": "All", "targetReplicatedJobs": targets});
+    k8s_json::object_mut(&mut draft.jobset, &["spec"]).insert("successPolicy".to_owned(), success);
+}
+
+/// Checks that each pod can know its index, and that the ports are free in it.
+pub(super) fn check(
+    draft: &Draft<'_>,
+    policy: &str,
+    members: &[Member],
+    ports: impl Fn(&Member) -> Vec<i32>,
+    problems: &mut Problems,
+) {
+    for member in members {
+        let Member { set, role, .. } = member;
+        if member.index().is_none() {
+            let message = format!(
+                "the runtime's mlPolicy.{policy}: the pods of replicated job {:?} ({} x {}, role {role:?}) cannot know \
+                 their index; give each role one replicated job with replicas 1, and its number of pods as parallelism",
+                set.name, set.replicas, set.count
+            );
+            problems.push(Problem::invalid(RUNTIME_REF, message));
+        }
+        for port in ports(member) {
+            if let Some(other) = listener(draft, member, port) {
+                let message = format!(
+                    "the runtime's mlPolicy.{policy} needs port {port} in replicated job {:?}, but container {other:?} \
+                     opens it; change one of the two",
+                    set.name
+                );
+                problems.push(Problem::invalid(RUNTIME_REF, message));
+            }
+        }
+    }
+}
+
+/// Finds another container of the pods that opens a TCP port.
+fn listener<'d>(draft: &'d Draft<'_>, member: &Member, port: i32) -> Option<&'d str> {
+    let spec = draft.pod_spec(member.set.index)?;
+    let opens = |container: &&Value| {
+        k8s_json::list(container, &["ports"]).iter().any(|open| {
+            let number = open.get("containerPort").and_then(Value::as_i64);
+            let protocol = k8s_json::text(open, &["protocol"]).unwrap_or("TCP");
+            number == Some(i64::from(port)) && protocol == "TCP"
+        })
+    };
+    k8s_json::list(spec, &["containers"])
+        .iter()
+        .filter(|container| k8s_json::name(container) != member.container.as_deref())
+        .find(opens)
+        .and_then(k8s_json::name)
+}

@@ -1,0 +1,98 @@
+//! The tables of variables in `docs/` are made of the cases of `golden/frameworks`.
+//!
+//! They are written anew by `UPDATE_GOLDEN=1 cargo test --test pages`; read the difference before it is kept.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a test fails by panicking"
+)]
+
+mod program;
+
+use std::fmt::Write;
+use std::path::Path;
+
+use serde_json::Value;
+
+use program::{documents, trainer};
+
+/// Renders a case below `golden/frameworks`.
+fn jobset(case: &str) -> Value {
+    let run = trainer(&["render", "-f", &format!("frameworks/{case}.yaml")]);
+    assert_eq!(run.status, 0, "{case}: {}", run.err);
+    let mut objects = documents(&run.out).into_iter();
+    objects.find(|object| object["kind"] == "JobSet").unwrap()
+}
+
+/// Compares a text with what a file holds, or writes it.
+fn compare(file: &Path, found: &str, wrong: &mut Vec<String>) {
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        std::fs::write(file, found).unwrap();
+    }
+    let want = std::fs::read_to_string(file).unwrap_or_default();
+    if want != found {
+        wrong.push(format!("{}\n--- found ---\n{found}", file.display()));
+    }
+}
+
+/// Start and end of a table of variables in a page: `<!-- variables of CASE, JOB -->`, then `<!-- end -->`.
+const START: &str = "<!-- variables of ";
+const END: &str = "<!-- end -->";
+
+/// Makes the table of the variables of a replicated job's first container.
+fn table(case: &str, job: &str) -> String {
+    let jobset = jobset(case);
+    let jobs = jobset["spec"]["replicatedJobs"].as_array().unwrap();
+    let job = jobs.iter().find(|rjob| rjob["name"] == job).unwrap();
+    let containers = &job["template"]["spec"]["template"]["spec"]["containers"];
+    let mut text = "| variable | value |\n|---|---|\n".to_owned();
+    for entry in containers[0]["env"].as_array().unwrap() {
+        let name = entry["name"].as_str().unwrap();
+        // The job's own, in the cases.
+        if name == "LR" {
+            continue;
+        }
+        let field = entry
+            .pointer("/valueFrom/fieldRef/fieldPath")
+            .and_then(Value::as_str);
+        let value = match field {
+            Some(field) if field.contains("job-completion-index") => "*the Pod's index*".to_owned(),
+            Some(field) => format!("*field* `{field}`"),
+            None => format!("`{}`", entry["value"].as_str().unwrap()),
+        };
+        writeln!(text, "| `{name}` | {value} |").unwrap();
+    }
+    text
+}
+
+#[test]
+fn the_tables_of_the_pages_are_made_of_plans() {
+    let mut wrong = Vec::new();
+    let mut tables = 0;
+    for entry in std::fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs")).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_none_or(|end| end != "md") {
+            continue;
+        }
+        let page = std::fs::read_to_string(&path).unwrap();
+        let mut parts = page.split(START);
+        let mut found = parts.next().unwrap().to_owned();
+        for part in parts {
+            let (of, rest) = part.split_once(" -->").expect("the comment ends");
+            let (case, job) = of.split_once(", ").expect("case and replicated job");
+            let (_, after) = rest.split_once(END).expect("the table ends");
+            write!(found, "{START}{of} -->\n{}{END}{after}", table(case, job)).unwrap();
+            tables += 1;
+        }
+        compare(&path, &found, &mut wrong);
+    }
+    assert!(tables > 0, "there are tables");
+    assert!(
+        wrong.is_empty(),
+        "UPDATE_GOLDEN=1 writes these anew:\n{}",
+        wrong.join("\n")
+    );
+}
