@@ -7,7 +7,7 @@
 
 use serde_json::Value;
 
-use super::{Framework, Takes};
+use super::{Framework, Part};
 use crate::api::names;
 use crate::api::runtime::PaddlePolicy;
 use crate::k8s::path::FieldPath;
@@ -71,15 +71,11 @@ impl Framework for Paddle {
         counts::settle_nodes(draft, nodes);
     }
 
-    fn takes(&self, draft: &Draft<'_>, set: &PodSet) -> Takes {
+    fn takes(&self, draft: &Draft<'_>, set: &PodSet, part: Part) -> bool {
         match role(draft.runtime, set) {
             // One program plays both roles; a container of another name keeps its own.
-            Some(SERVER) => Takes {
-                resources: false,
-                ..Takes::ALL
-            },
-            Some(_) => Takes::ALL,
-            None => Takes::NOTHING,
+            Some(SERVER) => part != Part::Resources,
+            role => role.is_some(),
         }
     }
 

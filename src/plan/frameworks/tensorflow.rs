@@ -5,7 +5,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Framework, Takes};
+use super::{Framework, Part};
 use crate::api::names;
 use crate::api::runtime::TensorflowPolicy;
 use crate::k8s::json as k8s_json;
@@ -55,15 +55,11 @@ impl Framework for Tensorflow {
         counts::settle_nodes(draft, nodes);
     }
 
-    fn takes(&self, draft: &Draft<'_>, set: &PodSet) -> Takes {
+    fn takes(&self, draft: &Draft<'_>, set: &PodSet, part: Part) -> bool {
         match role(draft.runtime, set) {
             // One program plays all roles; a container of another name keeps its own.
-            Some(PS | EVALUATOR) => Takes {
-                resources: false,
-                ..Takes::ALL
-            },
-            Some(_) => Takes::ALL,
-            None => Takes::NOTHING,
+            Some(PS | EVALUATOR) => part != Part::Resources,
+            role => role.is_some(),
         }
     }
 
