@@ -172,7 +172,8 @@ impl Cluster {
         store::import(
             &self.namespaces,
             image,
-            &self.state.path("layout"),
+            // Several may be on their way at once.
+            &self.state.path(&format!("layout-{}", std::process::id())),
             &self.state.log("import"),
         )
     }
