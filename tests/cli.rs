@@ -136,12 +136,13 @@ fn each_gang_comes_out_as_its_folder_says_and_is_explained() {
     for case in cases {
         let explained = trainer(&["explain", "-f", golden(&format!("{case}.yaml")).to_str().unwrap()]);
         // Of what explain prints, the gangs stand behind the trees.
-        let gangs: String = explained
+        let gangs: Vec<String> = explained
             .out
             .split("Gang of ")
             .skip(1)
             .map(|gang| format!("Gang of {}", gang.split("JobSet ").next().unwrap_or_default()))
             .collect();
+        let gangs = gangs.concat();
         assert_golden(
             &format!("{case}.txt"),
             &format!("{}\n$ trainer explain, the gangs\n{gangs}", rendered(&case)),

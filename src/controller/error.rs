@@ -139,7 +139,7 @@ impl Error {
             Self::Refused(problems) => match problems.reason() {
                 Some(Reason::RuntimeNotSupported) => Class::Impossible,
                 Some(Reason::RuntimeNotFound | Reason::Snapshot | Reason::Foreign) => Class::Waiting,
-                Some(Reason::Invalid | Reason::NotSupportedYet) | None => Class::Invalid,
+                Some(Reason::Invalid) | None => Class::Invalid,
             },
             Self::Foreign { .. }
             | Self::KindMissing { .. }
