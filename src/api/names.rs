@@ -115,6 +115,9 @@ pub const PET_RDZV_CONF: &str = "PET_RDZV_CONF";
 /// Torch: how often failed processes are started anew.
 pub const PET_MAX_RESTARTS: &str = "PET_MAX_RESTARTS";
 
+/// Torch: each start of the processes makes a store of its own, instead of keeping that of torchrun.
+pub const TORCH_DISABLE_SHARE_RDZV_TCP_STORE: &str = "TORCH_DISABLE_SHARE_RDZV_TCP_STORE";
+
 /// JAX: number of processes.
 pub const JAX_NUM_PROCESSES: &str = "JAX_NUM_PROCESSES";
 /// JAX: index of this process.

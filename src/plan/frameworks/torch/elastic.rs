@@ -16,7 +16,7 @@ use crate::plan::resolve::RUNTIME_REF;
 const DEFAULT_MAX_RESTARTS: i32 = 3;
 
 /// Variables of an elastic run, and those that would take its place.
-pub(super) const RESERVED: [&str; 10] = [
+pub(super) const RESERVED: [&str; 11] = [
     names::PET_MASTER_ADDR,
     names::PET_MASTER_PORT,
     names::PET_MAX_RESTARTS,
@@ -27,6 +27,7 @@ pub(super) const RESERVED: [&str; 10] = [
     names::PET_RDZV_CONF,
     names::PET_RDZV_ENDPOINT,
     names::PET_RDZV_ID,
+    names::TORCH_DISABLE_SHARE_RDZV_TCP_STORE,
 ];
 
 pub(super) fn policy<'d>(draft: &Draft<'d>) -> Option<&'d TorchElastic> {
@@ -86,6 +87,9 @@ pub(super) fn environment(
             names::PET_MAX_RESTARTS,
             policy.max_restarts.unwrap_or(DEFAULT_MAX_RESTARTS),
         ),
+        // A torchrun that stays announces the store that it shares with its processes in its first round only, so that a
+        // node that comes later waits for it in vain (seen with PyTorch 2.13).
+        env::value(names::TORCH_DISABLE_SHARE_RDZV_TCP_STORE, 1),
     ];
     if let Some(conf) = policy.rdzv_conf.as_ref().filter(|conf| !conf.is_empty()) {
         let settings: Vec<String> = conf.iter().map(|(key, value)| format!("{key}={value}")).collect();

@@ -174,6 +174,10 @@ fn explain(draft: &mut Draft<'_>, processes: &Processes) {
     );
     because(names::PET_MASTER_PORT, "the port at which the nodes meet");
     because(
+        names::TORCH_DISABLE_SHARE_RDZV_TCP_STORE,
+        "a node that comes later must learn of the store of the processes",
+    );
+    because(
         names::PET_RDZV_ENDPOINT,
         "the first pod of the job that trains, and the port at which the nodes meet",
     );
