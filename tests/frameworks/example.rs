@@ -58,11 +58,11 @@ impl Example {
             file.path().to_str().unwrap(),
         ]);
 
-        let ended = until_within(PATIENCE, &format!("TrainJob {name} ends"), async || {
+        let job: TrainJob = until_within(PATIENCE, &format!("TrainJob {name} ends"), async || {
             let job = cluster.jobs().get(&name).await.unwrap();
             job.finished().then_some(job)
-        });
-        let job: TrainJob = ended.await;
+        })
+        .await;
         let logs = cluster.logs(&name).await;
         assert!(
             job.has(condition::COMPLETE),
