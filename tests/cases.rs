@@ -150,7 +150,7 @@ fn admitted(accept: bool, rest: &str, verdicts: &[Verdict]) -> Result<(), String
             Err(format!("refused at {fields:?}"))
         };
     }
-    let fits = verdict.lasting().any(|problem| {
+    let fits = verdict.problems.iter().any(|problem| {
         option("field=").is_none_or(|field| problem.field.starts_with(field))
             && option("contains=").is_none_or(|text| problem.message.contains(text))
     });

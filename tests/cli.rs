@@ -122,25 +122,56 @@ fn likely_mistakes_are_answered_with_field_and_way_out() {
 /// A folder for each framework: a job and its runtime, and what becomes of them.
 #[test]
 fn each_framework_comes_out_as_its_folder_says() {
-    let mut files = Vec::new();
-    for folder in std::fs::read_dir(golden("frameworks")).unwrap() {
-        let folder = folder.unwrap().file_name().into_string().unwrap();
-        for file in std::fs::read_dir(golden(&format!("frameworks/{folder}"))).unwrap() {
+    let cases = cases_below("frameworks");
+    assert!(cases.len() > 15, "the cases are there");
+    for case in cases {
+        assert_golden(&format!("{case}.txt"), &rendered(&case));
+    }
+}
+
+#[test]
+fn each_gang_comes_out_as_its_folder_says_and_is_explained() {
+    let cases = cases_below("gangs");
+    assert!(cases.len() > 8, "the cases are there");
+    for case in cases {
+        let explained = trainer(&["explain", "-f", golden(&format!("{case}.yaml")).to_str().unwrap()]);
+        // Of what explain prints, the gangs stand behind the trees.
+        let gangs: Vec<String> = explained
+            .out
+            .split("Gang of ")
+            .skip(1)
+            .map(|gang| format!("Gang of {}", gang.split("JobSet ").next().unwrap_or_default()))
+            .collect();
+        let gangs = gangs.concat();
+        assert_golden(
+            &format!("{case}.txt"),
+            &format!("{}\n$ trainer explain, the gangs\n{gangs}", rendered(&case)),
+        );
+    }
+}
+
+/// Lists the cases in the folders of a folder, without `.yaml`.
+fn cases_below(folder: &str) -> Vec<String> {
+    let mut cases = Vec::new();
+    for group in std::fs::read_dir(golden(folder)).unwrap() {
+        let group = group.unwrap().file_name().into_string().unwrap();
+        for file in std::fs::read_dir(golden(&format!("{folder}/{group}"))).unwrap() {
             let file = file.unwrap().file_name().into_string().unwrap();
             if let Some(case) = file.strip_suffix(".yaml") {
-                files.push(format!("frameworks/{folder}/{case}"));
+                cases.push(format!("{folder}/{group}/{case}"));
             }
         }
     }
-    files.sort();
-    assert!(files.len() > 15, "the cases are there");
-    for case in files {
-        let found = session(&["render", "-f", &format!("{case}.yaml")]);
-        // The snapshot says what the runtime says.
-        let mut documents: Vec<&str> = found.split("---\n").collect();
-        documents.retain(|document| !document.contains("-runtime-snapshot\n"));
-        assert_golden(&format!("{case}.txt"), &documents.join("---\n"));
-    }
+    cases.sort();
+    cases
+}
+
+/// Renders a case, without the snapshots, which say what the runtimes say.
+fn rendered(case: &str) -> String {
+    let found = session(&["render", "-f", &format!("{case}.yaml")]);
+    let mut documents: Vec<&str> = found.split("---\n").collect();
+    documents.retain(|document| !document.contains("-runtime-snapshot\n"));
+    documents.join("---\n")
 }
 
 #[test]

@@ -129,7 +129,7 @@ fn refused(case: &Path, want: &Refused) -> Result<(), String> {
     let have: BTreeSet<&str> = verdicts
         .iter()
         .filter(|v| v.is_of(&want.object))
-        .flat_map(program::Verdict::lasting)
+        .flat_map(|verdict| &verdict.problems)
         .map(|p| p.field.as_str())
         .collect();
     if have.is_empty() {

@@ -10,7 +10,7 @@ macro_rules! file {
 }
 
 /// File name and text of each shipped runtime.
-pub const FILES: [(&str, &str); 12] = [
+pub const FILES: [(&str, &str); 17] = [
     file!("torch-distributed.yaml"),
     file!("torch-elastic.yaml"),
     file!("torch-distributed-with-cache.yaml"),
@@ -23,6 +23,11 @@ pub const FILES: [(&str, &str); 12] = [
     file!("tensorflow-parameter-server.yaml"),
     file!("paddle-distributed.yaml"),
     file!("paddle-parameter-server.yaml"),
+    file!("deepspeed-distributed.yaml"),
+    file!("mlx-distributed.yaml"),
+    file!("mpi-distributed.yaml"),
+    file!("mpi-mpich-distributed.yaml"),
+    file!("mpi-intel-distributed.yaml"),
 ];
 
 /// Reads the shipped runtimes as they would be applied.

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::context::{Context, Guarded};
 use super::decide::Decision;
-use super::error::{Class, Doing, Error, kind_missing};
+use super::error::{Class, Doing, Error, kind_missing, unknown_field};
 use super::events::Note;
 use super::fetch::Fetched;
 use super::objects;
@@ -147,6 +147,9 @@ async fn create(
         }
         Err(error) => error,
     };
+    if let Some(field) = unknown_field(&refusal) {
+        return Err(Error::OldJobSet { field });
+    }
     let refusal = Error::Api {
         doing: format!("create JobSet {name}"),
         source: Box::new(refusal),

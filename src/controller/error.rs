@@ -61,6 +61,15 @@ pub(super) enum Error {
         /// What is dropped.
         field: String,
     },
+    /// The JobSet that is installed is older than a field that is used.
+    #[error(
+        "the JobSet that the cluster serves does not know {field}: install a newer JobSet, or remove from the runtime \
+         what asks for the field"
+    )]
+    OldJobSet {
+        /// What it does not know.
+        field: String,
+    },
     /// A call of the API server went wrong.
     #[error("cannot {doing}")]
     Api {
@@ -130,9 +139,12 @@ impl Error {
             Self::Refused(problems) => match problems.reason() {
                 Some(Reason::RuntimeNotSupported) => Class::Impossible,
                 Some(Reason::RuntimeNotFound | Reason::Snapshot | Reason::Foreign) => Class::Waiting,
-                Some(Reason::Invalid | Reason::NotSupportedYet) | None => Class::Invalid,
+                Some(Reason::Invalid) | None => Class::Invalid,
             },
-            Self::Foreign { .. } | Self::KindMissing { .. } | Self::Dropped { .. } => Class::Waiting,
+            Self::Foreign { .. }
+            | Self::KindMissing { .. }
+            | Self::Dropped { .. }
+            | Self::OldJobSet { .. } => Class::Waiting,
             Self::Api { source, .. } => class_of(source),
             Self::TimedOut(_) => Class::Unavailable,
             Self::Panicked(_) => Class::Internal,
@@ -192,6 +204,17 @@ pub(super) fn kind_missing(error: &kube::Error) -> bool {
         }
         _ => false,
     }
+}
+
+/// Gives the field that the schema of a kind does not have. The API server answers so to server-side apply, and calls it
+/// an internal error.
+pub(super) fn unknown_field(error: &kube::Error) -> Option<String> {
+    let kube::Error::Api(status) = error else {
+        return None;
+    };
+    let (before, _) = status.message.split_once(": field not declared in schema")?;
+    let (_, field) = before.rsplit_once("): ").unwrap_or(("", before));
+    Some(field.trim_start_matches('.').to_owned())
 }
 
 /// Tells whether the object does not exist.
@@ -277,6 +300,21 @@ mod tests {
         let details = json!({"retryAfterSeconds": 7});
         assert_eq!(refused(429, details).retry_after(), Some(Duration::from_secs(7)));
         assert_eq!(refused(429, json!({})).retry_after(), None);
+    }
+
+    #[test]
+    fn a_field_that_the_schema_does_not_have_is_found_in_the_answer() {
+        let answer = |message: &str| {
+            let status = Status::failure(message, "InternalError").with_code(500);
+            unknown_field(&kube::Error::Api(status.boxed()))
+        };
+        let message = "failed to create typed patch object (a/b; jobset.x-k8s.io/v1alpha2, Kind=JobSet): \
+                       .spec.replicatedJobs[name=\"node\"].x: field not declared in schema";
+        assert_eq!(
+            answer(message).as_deref(),
+            Some("spec.replicatedJobs[name=\"node\"].x")
+        );
+        assert_eq!(answer("no"), None);
     }
 
     #[test]

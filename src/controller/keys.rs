@@ -39,9 +39,7 @@ fn ssh_key_pair() -> anyhow::Result<BTreeMap<&'static str, String>> {
         parameters: Some(EcParameters::NamedCurve(SECP521R1)),
         public_key: Some(point.as_bytes()),
     };
-    let private = private
-        .to_pem(LineEnding::LF)
-        .context("write a private key")?;
+    let private = private.to_pem(LineEnding::LF).context("write a private key")?;
     let public = KeyData::Ecdsa(EcdsaPublicKey::NistP521(point));
     let public = ssh_key::PublicKey::from(public)
         .to_openssh()

@@ -145,6 +145,9 @@ fn failed<K: Resource<DynamicType = ()>>(state: &watch::Sender<State>, error: &w
         return;
     }
     let why = cause.map_or_else(|| error.to_string(), api_text);
+    if before == State::Failing(why.clone()) {
+        return;
+    }
     tracing::warn!(%kind, error = %why, "watch failed, it is tried again");
     let refused = matches!(cause, Some(kube::Error::Api(status)) if status.code == 403);
     if before != State::Listed && refused {

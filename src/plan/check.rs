@@ -179,6 +179,46 @@ pub(super) fn mount_is_free(
     }
 }
 
+/// The port of a framework must not be that of another container of the pods: only one of the two could listen.
+pub(super) fn port_is_free(
+    draft: &Draft<'_>,
+    policy: &str,
+    set: &PodSet,
+    container: &str,
+    port: i32,
+    problems: &mut Problems,
+) {
+    let opens = |other: &&Value| {
+        k8s_json::list(other, &["ports"]).iter().any(|open| {
+            let number = open.get("containerPort").and_then(Value::as_i64);
+            let protocol = k8s_json::text(open, &["protocol"]).unwrap_or("TCP");
+            number == Some(i64::from(port)) && protocol == "TCP"
+        })
+    };
+    let spec = draft.pod_spec(set.index).unwrap_or(&Value::Null);
+    let others = k8s_json::list(spec, &["containers"]).iter();
+    if let Some(other) = others
+        .filter(|c| k8s_json::name(c) != Some(container))
+        .find(opens)
+    {
+        let message = format!(
+            "the runtime's mlPolicy.{policy} needs port {port} in replicated job {:?}, but container {:?} opens it; \
+             change one of the two",
+            set.name,
+            k8s_json::name(other).unwrap_or_default()
+        );
+        problems.push(Problem::invalid(RUNTIME_REF, message));
+    }
+}
+
+/// The nodes of most frameworks meet at one port of the first of them.
+pub(super) fn meeting_port_is_free(draft: &Draft<'_>, policy: &str, problems: &mut Problems) {
+    if let Some(trainer) = draft.trainer() {
+        let port = i32::from(names::TRAINER_PORT);
+        port_is_free(draft, policy, trainer, names::NODE, port, problems);
+    }
+}
+
 /// A framework without a container to set up would start pods that never find each other.
 fn trainer_exists(draft: &Draft<'_>, framework: &dyn Framework, problems: &mut Problems) {
     if !framework.needs_trainer() || draft.sets.is_empty() {

@@ -26,16 +26,19 @@ pub struct Needed {
 
 /// Tells which facts a plan of these inputs looks at; nothing where no plan can be made.
 pub fn needed(inputs: &Inputs<'_>) -> Needed {
-    // Most jobs have no gang; their snapshot need not be read twice.
-    let snapshot = inputs
-        .observed
-        .snapshot
-        .as_ref()
-        .and_then(|snapshot| snapshot.data.as_ref());
-    let speaks_of_gangs = snapshot.is_none_or(|data| {
-        data.get(names::SNAPSHOT_KEY)
-            .is_none_or(|y| y.contains("podGroupPolicy"))
-    });
+    // Most jobs have no gang; nothing more is read for them.
+    let speaks_of_gangs = match &inputs.observed.snapshot {
+        Some(snapshot) => {
+            let yaml = snapshot
+                .data
+                .as_ref()
+                .and_then(|data| data.get(names::SNAPSHOT_KEY));
+            yaml.is_some_and(|yaml| yaml.contains("podGroupPolicy"))
+        }
+        None => inputs
+            .runtime
+            .is_some_and(|runtime| runtime.spec.pod_group_policy.is_some()),
+    };
     if !speaks_of_gangs {
         return Needed::default();
     }

@@ -153,13 +153,7 @@ fn prepare(
 ) -> Result<&'static dyn frameworks::Framework, Problems> {
     let mut problems = Problems::default();
     patches::check(draft, &mut problems);
-    let framework = match frameworks::of(Some(draft.job), draft.runtime) {
-        Ok(framework) => framework,
-        Err(unsupported) => {
-            problems.extend(unsupported);
-            frameworks::none()
-        }
-    };
+    let framework = frameworks::of(Some(draft.job), draft.runtime);
     check::before_patches(draft, framework, &mut problems);
     if problems.is_empty() {
         patches::apply(draft);

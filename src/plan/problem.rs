@@ -9,8 +9,6 @@ use crate::k8s::path::FieldPath;
 pub enum Reason {
     /// The object must be changed by its author.
     Invalid,
-    /// The policy or setting is known but this release cannot run it.
-    NotSupportedYet,
     /// The kind in `runtimeRef` is not one that exists; the job can never run.
     RuntimeNotSupported,
     /// The runtime does not exist; it may still come.
@@ -26,7 +24,6 @@ impl Reason {
     pub fn label(self) -> &'static str {
         match self {
             Self::Invalid => "invalid",
-            Self::NotSupportedYet => "not_supported_yet",
             Self::RuntimeNotSupported => "runtime_not_supported",
             Self::RuntimeNotFound => "runtime_not_found",
             Self::Snapshot => "snapshot",
@@ -100,7 +97,6 @@ impl Problems {
             .or_else(|| first(Reason::RuntimeNotFound))
             .or_else(|| first(Reason::Snapshot))
             .or_else(|| first(Reason::Foreign))
-            .or_else(|| first(Reason::NotSupportedYet))
             .or_else(|| first(Reason::Invalid))
     }
 

@@ -8,9 +8,9 @@ use std::fmt::Display;
 use serde_json::{Value, json};
 
 use super::draft::{Draft, PodSet};
-use super::env;
 use super::problem::{Problem, Problems};
 use super::resolve::RUNTIME_REF;
+use super::{check, env};
 use crate::api::names;
 use crate::k8s::json::{self as k8s_json, list_mut};
 use crate::k8s::upsert;
@@ -228,31 +228,8 @@ pub(super) fn check(
             problems.push(Problem::invalid(RUNTIME_REF, message));
         }
         for port in ports(member) {
-            if let Some(other) = listener(draft, member, port) {
-                let message = format!(
-                    "the runtime's mlPolicy.{policy} needs port {port} in replicated job {:?}, but container {other:?} \
-                     opens it; change one of the two",
-                    set.name
-                );
-                problems.push(Problem::invalid(RUNTIME_REF, message));
-            }
+            let container = member.container.as_deref().unwrap_or_default();
+            check::port_is_free(draft, policy, set, container, port, problems);
         }
     }
-}
-
-/// Finds another container of the pods that opens a TCP port.
-fn listener<'d>(draft: &'d Draft<'_>, member: &Member, port: i32) -> Option<&'d str> {
-    let spec = draft.pod_spec(member.set.index)?;
-    let opens = |container: &&Value| {
-        k8s_json::list(container, &["ports"]).iter().any(|open| {
-            let number = open.get("containerPort").and_then(Value::as_i64);
-            let protocol = k8s_json::text(open, &["protocol"]).unwrap_or("TCP");
-            number == Some(i64::from(port)) && protocol == "TCP"
-        })
-    };
-    k8s_json::list(spec, &["containers"])
-        .iter()
-        .filter(|container| k8s_json::name(container) != member.container.as_deref())
-        .find(opens)
-        .and_then(k8s_json::name)
 }

@@ -4,7 +4,7 @@
 
 use serde_json::Value;
 
-use super::{Reason, Runtime, frameworks, gang, roles, suggest};
+use super::{Runtime, frameworks, gang, roles, suggest};
 use crate::api::names;
 use crate::k8s::json as k8s_json;
 use crate::k8s::path::FieldPath;
@@ -22,9 +22,7 @@ pub fn check(runtime: &Runtime) -> Vec<(FieldPath, String)> {
             check_container(job, ancestor, container, &path, &mut found);
         }
     }
-    if let Ok(framework) = frameworks::of(None, runtime) {
-        framework.check_runtime(runtime, &mut found);
-    }
+    frameworks::of(None, runtime).check_runtime(runtime, &mut found);
     found
 }
 
@@ -106,7 +104,6 @@ pub fn warnings(runtime: &Runtime) -> Vec<String> {
             names::DEPRECATION_POLICY_URL
         ));
     }
-    found.extend(unsupported(runtime));
     let jobs = replicated_jobs(runtime);
     for job in jobs {
         let pod_label = job
@@ -141,21 +138,6 @@ pub fn warnings(runtime: &Runtime) -> Vec<String> {
         launcher_warnings(runtime, &mut found);
     }
     found
-}
-
-/// Tells of policies that are well formed, but that this release cannot run.
-fn unsupported(runtime: &Runtime) -> impl Iterator<Item = String> {
-    let frameworks = frameworks::of(None, runtime).err();
-    frameworks
-        .into_iter()
-        .flatten()
-        .filter(|problem| problem.reason == Reason::NotSupportedYet)
-        .map(|problem| {
-            format!(
-                "a TrainJob that names this runtime will be refused: {}",
-                problem.message
-            )
-        })
 }
 
 fn mpi_warnings(runtime: &Runtime, found: &mut Vec<String>) {

@@ -101,27 +101,6 @@ async fn a_job_that_validate_would_refuse_leaves_nothing_half_made() {
 }
 
 #[tokio::test]
-async fn a_policy_of_a_later_release_is_refused_and_not_ignored() {
-    let cluster = Cluster::take().await;
-    let _controller = Controller::start();
-    let mut flux = runtime("flux", "true");
-    flux["spec"]["mlPolicy"] = json!({"flux": {}});
-    flux["spec"]["podGroupPolicy"] = json!({"volcano": {}});
-    cluster
-        .api::<TrainingRuntime>()
-        .patch("flux", &PatchParams::apply("test"), &Patch::Apply(&flux))
-        .await
-        .unwrap();
-    cluster.create_job("later", "flux", json!({})).await;
-    let message = cluster.event("later", "not supported yet").await.message.unwrap();
-    assert!(
-        message.contains("mlPolicy.flux") && message.contains("podGroupPolicy.volcano"),
-        "{message}"
-    );
-    cluster.leave().await;
-}
-
-#[tokio::test]
 async fn a_kind_that_is_no_runtime_fails_the_job_once() {
     let cluster = Cluster::take().await;
     let _controller = Controller::start();

@@ -280,12 +280,21 @@ pub(crate) fn runtime(name: &str, script: &str) -> Value {
 
 /// Tries until there is an answer.
 pub(crate) async fn until<T>(what: &str, attempt: impl AsyncFn() -> Option<T>) -> T {
+    until_within(PATIENCE, what, attempt).await
+}
+
+/// The same, for what may take longer than anything else.
+pub(crate) async fn until_within<T>(
+    patience: Duration,
+    what: &str,
+    attempt: impl AsyncFn() -> Option<T>,
+) -> T {
     let start = Instant::now();
     loop {
         if let Some(found) = attempt().await {
             return found;
         }
-        assert!(start.elapsed() < PATIENCE, "waited {PATIENCE:?} for this: {what}");
+        assert!(start.elapsed() < patience, "waited {patience:?} for this: {what}");
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
 }

@@ -73,13 +73,6 @@ pub struct Problem {
 }
 
 impl Verdict {
-    /// The problems that a later release will still tell of.
-    pub fn lasting(&self) -> impl Iterator<Item = &Problem> {
-        self.problems
-            .iter()
-            .filter(|p| !p.message.contains("not supported yet"))
-    }
-
     pub fn is_of(&self, object: &str) -> bool {
         object.split_once('/') == Some((self.kind.as_str(), self.name.as_str()))
     }
@@ -90,7 +83,7 @@ pub fn verdicts(run: &Run) -> Vec<Verdict> {
     serde_json::from_str(&run.out).unwrap_or_else(|error| panic!("{error}\n{}\n{}", run.out, run.err))
 }
 
-/// What this release cannot do yet, by case and check, with the reason; a check that passes must not be listed.
+/// What only something else can show, by case and check, with the reason; a check that passes must not be listed.
 pub struct Pending {
     of: &'static str,
     listed: BTreeMap<String, String>,

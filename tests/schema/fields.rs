@@ -215,9 +215,7 @@ fn says_what_the_table_says(kind: &str, resource: &str) {
             wanted.insert(fact(ours));
         }
         if facts != wanted {
-            differences.push(format!(
-                "{path}: the schema says {facts:?}, the table {wanted:?}"
-            ));
+            differences.push(format!("{path}: the schema says {facts:?}, the table {wanted:?}"));
         }
     }
     let missing = rows.keys().filter(|path| !found.contains_key(*path));

@@ -210,11 +210,11 @@ fn values_are_chosen_from_lists() {
         &[field],
         r#""medium" is not supported; use one of "hard", "soft""#,
     );
-    let mpi = "spec: {mlPolicy: {mpi: {mpiImplementation: Intel}}}";
+    let mpi = "spec: {mlPolicy: {mpi: {mpiImplementation: LAM}}}";
     refused(
         &create("TrainingRuntime", mpi),
         &["spec.mlPolicy.mpi.mpiImplementation"],
-        r#"one of "OpenMPI", """#,
+        r#"one of "OpenMPI", "Intel", "MPICH", """#,
     );
 }
 
@@ -401,7 +401,7 @@ fn policies_exclude_each_other() {
     refused(
         &create("TrainingRuntime", gang),
         &["spec.podGroupPolicy"],
-        "at most one of coscheduling and volcano",
+        "at most one of coscheduling, volcano and workload",
     );
     let order = "spec: {template: {spec: {startupPolicy: {startupPolicyOrder: InOrder}, replicatedJobs: \
                  [{name: a, template: {}, dependsOn: [{name: b, status: Ready}]}]}}}";

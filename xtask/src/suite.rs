@@ -20,11 +20,23 @@ use crate::layout;
 use crate::process::Task;
 
 const CLUSTER: &str = "test";
+/// What the step [`Step::Cluster`] trains with: the demo's framework, and those with small images.
+const SMALL: [Extra; 5] = [
+    Extra::Torch,
+    Extra::Jax,
+    Extra::Xgboost,
+    Extra::Lightgbm,
+    Extra::Openmpi,
+];
+
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// Run only these steps
     #[arg(long, value_enum, value_name = "STEP")]
     only: Vec<Step>,
+    /// Run training with every framework instead, for which the images take 7 GB of disk and their making 20 minutes
+    #[arg(long, conflicts_with = "only")]
+    frameworks: bool,
     /// Leave the cluster up at the end, and tell how to use it
     #[arg(long)]
     keep: bool,
@@ -47,9 +59,12 @@ enum Step {
     Unit,
     /// Tests with a real API server and real pods
     Cluster,
+    /// Training with every framework in real pods
+    #[value(skip)]
+    Frameworks,
 }
 
-const ALL: [Step; 6] = [
+const USUAL: [Step; 6] = [
     Step::Format,
     Step::Lint,
     Step::Features,
@@ -59,10 +74,12 @@ const ALL: [Step; 6] = [
 ];
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
-    let steps: Vec<Step> = ALL
-        .into_iter()
-        .filter(|step| arguments.only.is_empty() || arguments.only.contains(step))
-        .collect();
+    let steps: Vec<Step> = if arguments.frameworks {
+        vec![Step::Frameworks]
+    } else {
+        let wanted = |step: &Step| arguments.only.is_empty() || arguments.only.contains(step);
+        USUAL.into_iter().filter(wanted).collect()
+    };
     thread::scope(|scope| {
         let wanted = steps.clone();
         let background = thread::Builder::new()
@@ -88,7 +105,7 @@ impl Step {
             Self::Lint => {
                 cargo(["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]).shown()?;
                 // Not among `--all-targets`, since a plain `cargo test` cannot run them.
-                let on_cluster = ["--test", "cluster", "--bench", "load"];
+                let on_cluster = ["--test", "cluster", "--test", "frameworks", "--bench", "load"];
                 cargo(["clippy"])
                     .args(on_cluster)
                     .args(["--", "-D", "warnings"])
@@ -105,8 +122,64 @@ impl Step {
                     .env("KUBECTL", &tools.kubectl)
                     .shown()
             }
-            Self::Cluster => on_cluster(tools.get()?, arguments),
+            Self::Cluster | Self::Frameworks => self.on_cluster(tools.get()?, arguments),
         }
+    }
+
+    /// The images that a step's pods run.
+    fn images(self) -> &'static [Extra] {
+        match self {
+            Self::Cluster => &SMALL,
+            Self::Frameworks => Extra::all(),
+            _ => &[],
+        }
+    }
+
+    /// Test programs that need a cluster, and which of their tests a step leaves out.
+    fn programs(self) -> &'static [(&'static str, Option<&'static str>)] {
+        match self {
+            Self::Cluster => &[("cluster", None), ("frameworks", Some("large::"))],
+            Self::Frameworks => &[("frameworks", None)],
+            _ => &[],
+        }
+    }
+
+    /// Runs a step's test programs on a cluster made for them.
+    fn on_cluster(self, tools: &Tools, arguments: &Arguments) -> Result<()> {
+        let program = controller::build_for_tests()?;
+        let cluster = Cluster::up(&Options {
+            name: CLUSTER.to_owned(),
+            node: true,
+            images: self.images().to_vec(),
+        })?;
+        let tested = (|| {
+            let image = controller::image(&program)?;
+            cluster.import(&image)?;
+            for (name, without) in self.programs() {
+                // One by one: each of these tests has the cluster for itself.
+                cargo(["test", "--workspace", "--test", name, "--", "--test-threads=1"])
+                    .args(without.map(|tests| format!("--skip={tests}")))
+                    .args(&arguments.filter)
+                    .env("TRAINER_TEST_KUBECONFIG", cluster.kubeconfig())
+                    .env("TRAINER_TEST_IMAGE", &image.reference)
+                    .env("TRAINER_TEST_AUDIT_LOG", cluster.audit_log())
+                    .env("HELM", &tools.helm)
+                    .env("KUBECTL", &tools.kubectl)
+                    .shown()?;
+            }
+            Ok(())
+        })();
+        if arguments.keep {
+            crate::console::print(&cluster.exports());
+            return tested;
+        }
+        let removed = match &tested {
+            Ok(()) => cluster.down(),
+            Err(_) => cluster
+                .down_keeping_logs()
+                .map(|logs| say!("the cluster's logs are in {}", logs.display())),
+        };
+        tested.and(removed)
     }
 }
 
@@ -119,7 +192,8 @@ struct Tools {
 impl Tools {
     fn make(steps: &[Step]) -> Result<Self> {
         let (toolchain, cache) = (Toolchain::find()?, Cache::open()?);
-        if !steps.contains(&Step::Unit) && !steps.contains(&Step::Cluster) {
+        let on_cluster: Vec<&Step> = steps.iter().filter(|step| !step.programs().is_empty()).collect();
+        if !steps.contains(&Step::Unit) && on_cluster.is_empty() {
             return Ok(Self {
                 helm: PathBuf::new(),
                 kubectl: PathBuf::new(),
@@ -127,8 +201,8 @@ impl Tools {
         }
         let kubectl = toolchain.build(&cache, go::KUBECTL)?;
         let helm = toolchain.build(&cache, go::HELM)?;
-        if steps.contains(&Step::Cluster) {
-            Programs::prepare(&cache, true, &[Extra::Torch])?;
+        for step in on_cluster {
+            Programs::prepare(&cache, true, step.images())?;
         }
         Ok(Self { helm, kubectl })
     }
@@ -157,47 +231,6 @@ impl Lazy<'_> {
             _ => bail!("the tools of the tests could not be made"),
         }
     }
-}
-
-/// Runs the tests of `tests/cluster` on a cluster made for them.
-fn on_cluster(tools: &Tools, arguments: &Arguments) -> Result<()> {
-    let program = controller::build_for_tests()?;
-    let cluster = Cluster::up(&Options {
-        name: CLUSTER.to_owned(),
-        node: true,
-        images: vec![Extra::Torch],
-    })?;
-    let tested = (|| {
-        let image = controller::image(&program)?;
-        cluster.import(&image)?;
-        // One by one: each of these tests has the cluster for itself.
-        cargo([
-            "test",
-            "--workspace",
-            "--test",
-            "cluster",
-            "--",
-            "--test-threads=1",
-        ])
-        .args(&arguments.filter)
-        .env("TRAINER_TEST_KUBECONFIG", cluster.kubeconfig())
-        .env("TRAINER_TEST_IMAGE", &image.reference)
-        .env("TRAINER_TEST_AUDIT_LOG", cluster.audit_log())
-        .env("HELM", &tools.helm)
-        .env("KUBECTL", &tools.kubectl)
-        .shown()
-    })();
-    if arguments.keep {
-        crate::console::print(&cluster.exports());
-        return tested;
-    }
-    let removed = match &tested {
-        Ok(()) => cluster.down(),
-        Err(_) => cluster
-            .down_keeping_logs()
-            .map(|logs| say!("the cluster's logs are in {}", logs.display())),
-    };
-    tested.and(removed)
 }
 
 fn cargo<const N: usize>(arguments: [&str; N]) -> Task {

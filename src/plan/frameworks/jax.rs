@@ -10,7 +10,8 @@ use crate::api::names;
 use crate::k8s::json::list_mut;
 use crate::k8s::upsert;
 use crate::plan::draft::Draft;
-use crate::plan::env;
+use crate::plan::problem::Problems;
+use crate::plan::{check, env};
 
 /// JAX.
 pub(super) struct Jax;
@@ -26,6 +27,10 @@ impl Framework for Jax {
             names::JAX_NUM_PROCESSES,
             names::JAX_PROCESS_ID,
         ]
+    }
+
+    fn check(&self, draft: &Draft<'_>, problems: &mut Problems) {
+        check::meeting_port_is_free(draft, self.name(), problems);
     }
 
     fn inject(&self, draft: &mut Draft<'_>) {

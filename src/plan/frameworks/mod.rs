@@ -16,8 +16,7 @@ mod xgboost;
 use super::Runtime;
 use super::counts;
 use super::draft::{Draft, PodSet, Role};
-use super::problem::{Problem, Problems, Reason};
-use super::resolve::RUNTIME_REF;
+use super::problem::Problems;
 use crate::api::TrainJob;
 use crate::api::runtime::MlPolicy;
 use crate::k8s::path::FieldPath;
@@ -96,13 +95,8 @@ pub(super) enum Part {
     Resources,
 }
 
-/// The framework of a runtime without one.
-pub(super) fn none() -> &'static dyn Framework {
-    &plain::Plain
-}
-
 /// Lists the frameworks that a policy sets, each with what runs it. The job matters where one policy stands for two.
-fn chosen(job: Option<&TrainJob>, policy: &MlPolicy) -> Vec<(&'static str, Option<&'static dyn Framework>)> {
+fn chosen(job: Option<&TrainJob>, policy: &MlPolicy) -> Vec<(&'static str, &'static dyn Framework)> {
     // No `..`: a policy that is added to the API does not compile until it is listed here.
     let MlPolicy {
         num_nodes: _,
@@ -115,15 +109,15 @@ fn chosen(job: Option<&TrainJob>, policy: &MlPolicy) -> Vec<(&'static str, Optio
         paddle,
         custom,
     } = policy;
-    let all: [(&str, bool, Option<&'static dyn Framework>); 8] = [
-        ("torch", torch.is_some(), Some(torch::of(job))),
-        ("mpi", mpi.is_some(), Some(&mpi::Mpi)),
-        ("jax", jax.is_some(), Some(&jax::Jax)),
-        ("xgboost", xgboost.is_some(), Some(&xgboost::Xgboost)),
-        ("flux", flux.is_some(), Some(&flux::Flux)),
-        ("tensorflow", tensorflow.is_some(), Some(&tensorflow::Tensorflow)),
-        ("paddle", paddle.is_some(), Some(&paddle::Paddle)),
-        ("custom", custom.is_some(), Some(&custom::Custom)),
+    let all: [(&str, bool, &'static dyn Framework); 8] = [
+        ("torch", torch.is_some(), torch::of(job)),
+        ("mpi", mpi.is_some(), &mpi::Mpi),
+        ("jax", jax.is_some(), &jax::Jax),
+        ("xgboost", xgboost.is_some(), &xgboost::Xgboost),
+        ("flux", flux.is_some(), &flux::Flux),
+        ("tensorflow", tensorflow.is_some(), &tensorflow::Tensorflow),
+        ("paddle", paddle.is_some(), &paddle::Paddle),
+        ("custom", custom.is_some(), &custom::Custom),
     ];
     all.into_iter()
         .filter_map(|(name, set, framework)| set.then_some((name, framework)))
@@ -135,30 +129,9 @@ pub(super) fn names(policy: &MlPolicy) -> Vec<&'static str> {
     chosen(None, policy).into_iter().map(|(name, _)| name).collect()
 }
 
-/// The framework of a job, or the policies that this release cannot run yet.
-pub(super) fn of(job: Option<&TrainJob>, runtime: &Runtime) -> Result<&'static dyn Framework, Problems> {
-    let Some(policy) = &runtime.spec.ml_policy else {
-        return Ok(none());
-    };
-    let problem = match chosen(job, policy).as_slice() {
-        [] => return Ok(none()),
-        [(_, Some(framework))] => return Ok(*framework),
-        [(name, None)] => {
-            let message = format!(
-                "the runtime's mlPolicy.{name} is not supported yet by this release; use torch or no policy"
-            );
-            Problem::new(Reason::NotSupportedYet, RUNTIME_REF, message)
-        }
-        several => {
-            let names: Vec<&str> = several.iter().map(|(name, _)| *name).collect();
-            Problem::invalid(
-                RUNTIME_REF,
-                format!(
-                    "the runtime's mlPolicy sets {}; keep at most one of them",
-                    names.join(", ")
-                ),
-            )
-        }
-    };
-    Err(problem.into())
+/// The framework of a job. Where the runtime sets several, which its rules refuse, it is the first.
+pub(super) fn of(job: Option<&TrainJob>, runtime: &Runtime) -> &'static dyn Framework {
+    let policy = runtime.spec.ml_policy.as_ref();
+    let first = policy.and_then(|policy| chosen(job, policy).first().map(|(_, framework)| *framework));
+    first.unwrap_or(&plain::Plain)
 }

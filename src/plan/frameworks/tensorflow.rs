@@ -55,9 +55,9 @@ impl Framework for Tensorflow {
         counts::settle_nodes(draft, nodes);
     }
 
-    /// One program plays all roles; a container of another name than `node` keeps its own.
     fn takes(&self, draft: &Draft<'_>, set: &PodSet, part: Part) -> bool {
         match role(draft.runtime, set) {
+            // One program plays all roles; a container of another name keeps its own.
             Some(PS | EVALUATOR) => part != Part::Resources,
             role => role.is_some(),
         }

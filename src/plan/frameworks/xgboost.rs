@@ -10,7 +10,8 @@ use crate::api::names;
 use crate::k8s::json::list_mut;
 use crate::k8s::upsert;
 use crate::plan::draft::Draft;
-use crate::plan::{accelerators, env};
+use crate::plan::problem::Problems;
+use crate::plan::{accelerators, check, env};
 
 /// XGBoost with its tracker.
 pub(super) struct Xgboost;
@@ -27,6 +28,10 @@ impl Framework for Xgboost {
             names::DMLC_TRACKER_PORT,
             names::DMLC_TRACKER_URI,
         ]
+    }
+
+    fn check(&self, draft: &Draft<'_>, problems: &mut Problems) {
+        check::meeting_port_is_free(draft, self.name(), problems);
     }
 
     fn inject(&self, draft: &mut Draft<'_>) {

@@ -14,6 +14,8 @@ use crate::plan::frameworks::Framework;
 
 /// The replicated jobs, by whether their pods belong to the gang.
 pub(super) struct Members {
+    /// Whether all members come at one time, as they wait for the same.
+    pub(super) together: bool,
     /// Indexes of the members.
     pub(super) inside: Vec<usize>,
     /// Indexes of the others, each with the reason.
@@ -38,6 +40,7 @@ pub(super) fn of(draft: &Draft<'_>, framework: &dyn Framework) -> Members {
     let needed_by = |index: usize| nodes.iter().find(|node| waits.of_all(**node).contains(&index));
     let rest: BTreeSet<usize> = all.clone().filter(|index| needed_by(*index).is_none()).collect();
     let mut members = Members {
+        together: true,
         inside: Vec::new(),
         outside: Vec::new(),
     };
@@ -53,6 +56,16 @@ pub(super) fn of(draft: &Draft<'_>, framework: &dyn Framework) -> Members {
         } else {
             members.inside.push(index);
         }
+    }
+    let depends = |index: &usize| {
+        draft
+            .replicated_jobs()
+            .get(*index)
+            .map(|job| k8s_json::list(job, &["dependsOn"]))
+    };
+    let mut waited_for = members.inside.iter().map(depends);
+    if let Some(first) = waited_for.next() {
+        members.together = waited_for.all(|other| other == first);
     }
     members
 }

@@ -12,7 +12,7 @@ mod workload;
 use std::collections::BTreeSet;
 
 use super::accelerators::{self, Devices};
-use super::draft::Draft;
+use super::draft::{Draft, PodSet};
 use super::facts;
 use super::frameworks::Framework;
 use super::inputs::{Known, Observed};
@@ -147,6 +147,14 @@ fn gather(
     observed: &Observed,
 ) -> Gang {
     let found = members::of(draft, framework);
+    // A member that comes later than the others needs them to be still there.
+    let awaited = |set: &PodSet| {
+        if found.together {
+            framework.fewest(draft, set)
+        } else {
+            set.count
+        }
+    };
     let member = |index: &usize| {
         let set = draft.sets.get(*index)?;
         let pod = draft.pod_spec(*index)?;
@@ -154,11 +162,10 @@ fn gather(
             index: *index,
             name: set.name.clone(),
             pods: set.count * set.replicas,
-            awaited: framework.fewest(draft, set) * set.replicas,
+            awaited: awaited(set) * set.replicas,
             requests: requests::of_pod(pod, &facts::surroundings(observed, pod)),
         })
     };
-    let left_out = found.outside.into_iter();
     Gang {
         scheduler: scheduler.name(),
         members: found
@@ -167,8 +174,10 @@ fn gather(
             .filter_map(member)
             .filter(|member| member.pods > 0)
             .collect(),
-        left_out: left_out
-            .filter_map(|(index, why)| Some((draft.sets.get(index)?.name.clone(), why)))
+        left_out: found
+            .outside
+            .iter()
+            .filter_map(|(index, why)| Some((draft.sets.get(*index)?.name.clone(), why.clone())))
             .collect(),
     }
 }

@@ -172,7 +172,8 @@ impl Cluster {
         store::import(
             &self.namespaces,
             image,
-            &self.state.path("layout"),
+            // Several may be on their way at once.
+            &self.state.path(&format!("layout-{}", std::process::id())),
             &self.state.log("import"),
         )
     }
@@ -359,6 +360,7 @@ impl<'a> Boot<'a> {
         self.wait(30, "containerd", |_| {
             Ok(namespaces.task("ctr").arg("version").finish()?.status.success())
         })?;
+        node::keep_images(self)?;
         node::start_kubelet_and_proxy(self)?;
         node::start_dns(self)?;
         jobset::start(self)?;

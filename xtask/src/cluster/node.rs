@@ -117,6 +117,13 @@ pub(super) fn start_kubelet_and_proxy(boot: &mut Boot<'_>) -> Result<()> {
     boot.start(go::KUBE_PROXY, &[format!("--config={}", text(&config))])
 }
 
+/// Tells the API server that images are not pulled but there.
+pub(super) fn keep_images(boot: &Boot<'_>) -> Result<()> {
+    let policy = layout::cluster_inputs().join("manifests/images-are-there.yaml");
+    boot.kubectl.apply(fs::read(policy)?)?;
+    Ok(())
+}
+
 /// CoreDNS as a program of the node: it answers before there is any pod or service.
 pub(super) fn start_dns(boot: &mut Boot<'_>) -> Result<()> {
     boot.kubectl

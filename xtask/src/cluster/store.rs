@@ -54,19 +54,20 @@ fn fill(draft: &Path, images: &[Image]) -> Result<()> {
                 &draft.join(format!("layout-{index}")),
                 &draft.join("import.log"),
             )?;
+            share_archives(&draft.join("root"), image)?;
         }
         // An orderly end: its database is on the disk.
         containerd.stop()
     })();
     namespaces.end()?;
     filled?;
-    share_archives(&draft.join("root"), images)?;
     cache::remove(&draft.join("scratch"))
 }
 
-/// Replaces containerd's copies of the layers by links to the cached layers, which are the same bytes.
-fn share_archives(root: &Path, images: &[Image]) -> Result<()> {
-    for layer in images.iter().flat_map(|image| &image.layers) {
+/// Replaces containerd's copies of an image's layers by links to the cached layers, which are the same bytes. It is done for
+/// one image after the other, since the disk may not hold all copies at once.
+fn share_archives(root: &Path, image: &Image) -> Result<()> {
+    for layer in &image.layers {
         let copy = root.join(BLOBS).join(layer.digest());
         fs::remove_file(&copy).with_context(|| format!("containerd has no {}", copy.display()))?;
         fs::hard_link(layer.archive(), &copy)?;

@@ -48,7 +48,11 @@ impl Framework for Custom {
         };
         name.starts_with(names::TRAINER_PREFIX)
             || policy(draft.runtime).is_some_and(|policy| {
-                let of_roles = policy.roles.iter().flatten().flat_map(|role| role.env.as_deref());
+                let of_roles = policy
+                    .roles
+                    .iter()
+                    .flatten()
+                    .filter_map(|role| role.env.as_deref());
                 policy.env.as_deref().into_iter().chain(of_roles).any(is_named)
             })
     }

@@ -17,7 +17,7 @@ use crate::plan::accelerators::{self, Devices};
 use crate::plan::draft::{Draft, PodSet};
 use crate::plan::problem::{Problem, Problems};
 use crate::plan::resolve::RUNTIME_REF;
-use crate::plan::{env, suggest};
+use crate::plan::{check, env, suggest};
 
 /// Processes of torchrun on a node: as many as it sees devices.
 const AUTO: &str = "auto";
@@ -97,6 +97,7 @@ fn reserved_env(draft: &Draft<'_>) -> &'static [&'static str] {
 
 fn check(draft: &Draft<'_>, problems: &mut Problems) {
     elastic::check(draft, problems);
+    check::meeting_port_is_free(draft, "torch", problems);
     for (job, container) in injection_targets(draft) {
         match draft.set(job) {
             None => {
