@@ -41,11 +41,16 @@ impl Example {
     }
 
     /// Runs the TrainJob to its end, which must be a good one, and gives what its pods printed.
-    pub(crate) async fn run(mut self) -> String {
+    pub(crate) async fn run(self) -> String {
+        self.start().await.end().await
+    }
+
+    /// Starts the TrainJob.
+    pub(crate) async fn start(mut self) -> Running {
         let cluster = Cluster::take().await;
         let runtimes = repository("runtimes");
         kubectl(&["apply", "--server-side", "-f", runtimes.to_str().unwrap()]);
-        let _controller = Controller::start();
+        let controller = Controller::start();
         let name = self.job()["metadata"]["name"].as_str().unwrap().to_owned();
         let file = tempfile::NamedTempFile::new().unwrap();
         let list = json!({"apiVersion": "v1", "kind": "List", "items": self.0});
@@ -57,21 +62,67 @@ impl Example {
             "-f",
             file.path().to_str().unwrap(),
         ]);
+        Running {
+            cluster,
+            _controller: controller,
+            name,
+        }
+    }
+}
 
+/// An example that runs.
+pub(crate) struct Running {
+    pub(crate) cluster: Cluster,
+    _controller: Controller,
+    name: String,
+}
+
+impl Running {
+    /// Waits until one of the pods has printed a text.
+    pub(crate) async fn prints(&self, text: &str) {
+        until_within(PATIENCE, &format!("a pod prints {text:?}"), async || {
+            self.cluster.logs(&self.name).await.contains(text).then_some(())
+        })
+        .await;
+    }
+
+    /// Waits for the end, which must be a good one, and gives what the pods printed.
+    pub(crate) async fn end(self) -> String {
+        let Self { cluster, name, .. } = &self;
         let job: TrainJob = until_within(PATIENCE, &format!("TrainJob {name} ends"), async || {
-            let job = cluster.jobs().get(&name).await.unwrap();
+            let job = cluster.jobs().get(name).await.unwrap();
             job.finished().then_some(job)
         })
         .await;
-        let logs = cluster.logs(&name).await;
+        let logs = cluster.logs(name).await;
         assert!(
             job.has(condition::COMPLETE),
             "{:?}\n{logs}",
             job.condition(condition::FAILED)
         );
-        cluster.leave().await;
+        self.cluster.leave().await;
         logs
     }
+}
+
+/// Checks that each of these texts was printed just so often.
+pub(crate) fn printed<'t>(logs: &str, wanted: impl IntoIterator<Item = (&'t str, usize)>) {
+    for (text, times) in wanted {
+        assert_eq!(logs.matches(text).count(), times, "{text}\n{logs}");
+    }
+}
+
+/// The words that follow a text, one for each line that has it; each must have the same, and there must be as many.
+pub(crate) fn all_say_the_same(logs: &str, text: &str, times: usize) {
+    let found: Vec<&str> = logs
+        .lines()
+        .filter_map(|line| Some(line.split_once(text)?.1.trim_start().split([' ', ',']).next()?))
+        .collect();
+    assert_eq!(found.len(), times, "{text}\n{logs}");
+    assert!(
+        found.iter().all(|word| *word == found[0]),
+        "{text}: {found:?}\n{logs}"
+    );
 }
 
 /// The number that follows the word "accuracy" on each line that has one, and that must be there.

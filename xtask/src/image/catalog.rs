@@ -34,6 +34,8 @@ pub(crate) enum Extra {
     Tensorflow,
     /// `PaddlePaddle`
     Paddle,
+    /// `PaddlePaddle` 2, which has parameter servers, as the runtime paddle-parameter-server names it
+    Paddle2,
     /// `DeepSpeed` on PyTorch and Open MPI 4, as the runtime deepspeed-distributed names it
     Deepspeed,
     /// MLX on Open MPI 4, as the runtime mlx-distributed names it
@@ -95,6 +97,7 @@ impl Extra {
                 &["science", "tensorflow"],
             ),
             Self::Paddle => ("docker.io/paddlepaddle/paddle:3.3.1", &["science", "paddle"]),
+            Self::Paddle2 => ("docker.io/paddlepaddle/paddle:2.6.2", &["paddle2"]),
             Self::Deepspeed => (
                 "ghcr.io/kubeflow/trainer/deepspeed-runtime:latest",
                 &["science", "torch", "ssh", "openmpi", "deepspeed"],
