@@ -9,7 +9,7 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use trainer::api::{TrainJob, TrainingRuntime};
-use trainer::plan::{Config, Inputs, Observed, Plan, Runtime, plan};
+use trainer::plan::{Config, Inputs, Known, Observed, Plan, Runtime, needed, plan};
 
 const LABEL: &str = "trainer.kubeflow.org/trainjob-ancestor-step";
 
@@ -286,4 +286,68 @@ proptest! {
             Err(problems) => prop_assert!(!problems.to_string().contains("podGroupPolicy"), "{problems}"),
         }
     }
+}
+
+#[test]
+fn what_is_needed_of_the_cluster_is_named_and_what_cannot_be_looked_up_is_a_warning() {
+    let mut object = runtime(
+        &[Drawn {
+            role: 0,
+            pods: 2,
+            replicas: 1,
+            waits: 0,
+            ends: 0,
+        }],
+        0,
+        1,
+        false,
+    );
+    let pod = object
+        .pointer_mut("/spec/template/spec/replicatedJobs/0/template/spec/template/spec")
+        .unwrap();
+    pod["priorityClassName"] = json!("gold");
+    pod["runtimeClassName"] = json!("kata");
+    pod["schedulerName"] = json!("volcano");
+    let runtime = Runtime::from(serde_json::from_value::<TrainingRuntime>(object).unwrap());
+    let job = json!({"metadata": {"name": "job", "namespace": "ns"}, "spec": {"runtimeRef": {"kind": "TrainingRuntime", "name": "r"}}});
+    let job: TrainJob = serde_json::from_value(job).unwrap();
+    let mut observed = Observed::default();
+    let with = |observed: &Observed| {
+        let inputs = Inputs {
+            job: &job,
+            runtime: Some(&runtime),
+            config: &Config::default(),
+            observed,
+        };
+        (needed(&inputs), plan(&inputs))
+    };
+    let (needed, refused) = with(&observed);
+    assert!(needed.gang);
+    assert_eq!(needed.runtime_classes.into_iter().collect::<Vec<_>>(), ["kata"]);
+    assert_eq!(needed.priority_classes.into_iter().collect::<Vec<_>>(), ["gold"]);
+    assert!(
+        refused
+            .unwrap_err()
+            .to_string()
+            .contains("PriorityClass \"gold\"")
+    );
+
+    let snapshot = {
+        observed.priority_classes.insert("gold".to_owned(), Known::Exists);
+        let plan = with(&observed).1.unwrap();
+        assert!(plan.warnings.is_empty(), "{:?}", plan.warnings);
+        plan.snapshot
+    };
+    let unknown = Known::Unknown("forbidden".to_owned());
+    observed.priority_classes.insert("gold".to_owned(), unknown);
+    let plan = with(&observed).1.unwrap();
+    assert!(
+        plan.warnings.iter().any(|warning| warning.contains("forbidden")),
+        "{:?}",
+        plan.warnings
+    );
+
+    // A snapshot says as much as the runtime that it was taken of.
+    observed.snapshot = snapshot;
+    assert!(with(&observed).0.gang);
 }

@@ -62,8 +62,8 @@ use crate::plan::{self, RuntimeKind};
 /// How long reconciles may take to end; a pod is given ten seconds.
 const GRACE: Duration = Duration::from_secs(8);
 
-/// What the client library says of each failed request and of each reconcile; this program says it better itself.
-const QUIET: &str = "kube_client::client::builder=off,kube_runtime::controller=off";
+/// What the client library says of each failed request, watch and reconcile; this program says it better itself.
+const QUIET: &str = "kube_client::client::builder=off,kube_runtime::controller=off,kube_runtime::watcher=off";
 
 /// What runs besides the reconciles.
 type Parts = JoinSet<Result<(), Failure>>;

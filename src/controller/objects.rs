@@ -164,7 +164,7 @@ impl Wanted {
 
     /// Sends what differs, if anything does. What cannot change any more is told, and does not stop the job.
     async fn update(&self, ctx: &Context, fetched: &Fetched<'_>, existing: &Value) -> Result<(), Error> {
-        let Some(change) = self.change(existing) else {
+        let Some(change) = change(existing, &self.object) else {
             return Ok(());
         };
         let patched = self
@@ -182,33 +182,6 @@ impl Wanted {
         }
     }
 
-    /// Gives what brings an existing object to what is wanted, as a merge patch; `None` when it is so.
-    fn change(&self, existing: &Value) -> Option<Value> {
-        let mut change = self.object.clone();
-        let mut surplus = false;
-        for path in WHOLE {
-            let old = k8s_json::at(existing, path).and_then(Value::as_object);
-            let gone = old.into_iter().flat_map(Map::keys);
-            let wanted = k8s_json::at(&self.object, path);
-            let gone = gone.filter(|key| wanted.is_none_or(|wanted| wanted.get(*key).is_none()));
-            for key in gone {
-                surplus = true;
-                k8s_json::object_mut(&mut change, path).insert(key.clone(), Value::Null);
-            }
-        }
-        if !surplus && k8s_json::covers(existing, &self.object) {
-            return None;
-        }
-        // No other object of this name is meant.
-        k8s_json::object_mut(&mut change, &["metadata"]).insert(
-            "uid".to_owned(),
-            k8s_json::at(existing, &["metadata", "uid"])
-                .cloned()
-                .unwrap_or_default(),
-        );
-        Some(change)
-    }
-
     fn failed(&self, verb: &str, error: kube::Error) -> Error {
         if kind_missing(&error) {
             return Error::KindMissing {
@@ -220,5 +193,51 @@ impl Wanted {
             doing: format!("{verb} {} {}", self.kind, self.name),
             source: Box::new(error),
         }
+    }
+}
+
+/// Gives what brings an existing object to what is wanted, as a merge patch; `None` when it is so.
+fn change(existing: &Value, wanted: &Value) -> Option<Value> {
+    let mut change = wanted.clone();
+    let mut surplus = false;
+    for path in WHOLE {
+        let old = k8s_json::at(existing, path).and_then(Value::as_object);
+        let new = k8s_json::at(wanted, path);
+        let keys = old.into_iter().flat_map(Map::keys);
+        for key in keys.filter(|key| new.is_none_or(|new| new.get(*key).is_none())) {
+            surplus = true;
+            k8s_json::object_mut(&mut change, path).insert(key.clone(), Value::Null);
+        }
+    }
+    if !surplus && k8s_json::covers(existing, wanted) {
+        return None;
+    }
+    // No other object of this name is meant.
+    let uid = k8s_json::at(existing, &["metadata", "uid"]).cloned();
+    k8s_json::object_mut(&mut change, &["metadata"]).insert("uid".to_owned(), uid.unwrap_or_default());
+    Some(change)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_differs_is_written_and_what_is_no_longer_counted_goes() {
+        let object = |resources: Value| json!({"metadata": {"name": "a", "uid": "1"}, "spec": {"minMember": 2, "minResources": resources}});
+        let wanted = |resources: Value| json!({"metadata": {"name": "a"}, "spec": {"minMember": 2, "minResources": resources}});
+        let mut existing = object(json!({"cpu": "4", "memory": "2Gi"}));
+        existing["spec"]["queue"] = json!("default");
+        existing["status"] = json!({"phase": "Pending"});
+        assert_eq!(
+            change(&existing, &wanted(json!({"cpu": "4", "memory": "2Gi"}))),
+            None
+        );
+        let less = change(&existing, &wanted(json!({"cpu": "4"}))).unwrap();
+        assert_eq!(less["spec"]["minResources"], json!({"cpu": "4", "memory": null}));
+        assert_eq!(less["metadata"]["uid"], "1");
+        assert!(less.get("status").is_none() && less["spec"].get("queue").is_none());
+        let more = change(&existing, &wanted(json!({"cpu": "6", "memory": "2Gi"}))).unwrap();
+        assert_eq!(more["spec"]["minResources"]["cpu"], "6");
     }
 }

@@ -10,7 +10,6 @@ use std::time::Duration;
 
 use futures::TryStreamExt;
 use kube::runtime::reflector::{Store, store};
-use kube::runtime::utils::Backoff;
 use kube::runtime::watcher::{self, Event, watcher};
 use kube::runtime::{WatchStreamExt, reflector::store::Writer};
 use kube::{Api, Client, Resource};
@@ -100,7 +99,6 @@ pub(super) async fn follow<K>(
 {
     let Feed { writer, state } = feed;
     let events = watcher(Api::<Guarded<K>>::all(client), watcher::Config::default())
-        .backoff(Pace::default())
         .modify(|object: &mut Guarded<K>| {
             object.meta_mut().managed_fields = None;
             if let Ok(object) = &mut object.0 {
@@ -109,16 +107,22 @@ pub(super) async fn follow<K>(
         })
         .reflect(writer);
     let mut events = std::pin::pin!(events);
+    // Each try begins with an event, so only a list that has come ends a row of failures.
+    let mut pace = Pace::default();
     loop {
         match events.try_next().await {
             Ok(Some(event)) => {
                 if matches!(event, Event::InitDone) {
+                    pace = Pace::default();
                     listed::<K>(&state);
                 }
                 on(&event);
             }
             Ok(None) => return,
-            Err(error) => failed::<K>(&state, &error),
+            Err(error) => {
+                failed::<K>(&state, &error);
+                tokio::time::sleep(pace.next()).await;
+            }
         }
     }
 }
@@ -162,18 +166,10 @@ struct Pace {
     failures: u32,
 }
 
-impl Iterator for Pace {
-    type Item = Duration;
-
-    fn next(&mut self) -> Option<Duration> {
+impl Pace {
+    fn next(&mut self) -> Duration {
         let delay = Duration::from_millis(250).saturating_mul(2_u32.saturating_pow(self.failures));
         self.failures = self.failures.saturating_add(1);
-        Some(delay.min(Duration::from_secs(5)))
-    }
-}
-
-impl Backoff for Pace {
-    fn reset(&mut self) {
-        self.failures = 0;
+        delay.min(Duration::from_secs(5))
     }
 }

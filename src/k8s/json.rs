@@ -117,3 +117,20 @@ fn as_object(value: &mut Value) -> &mut Map<String, Value> {
         _ => unreachable!("made an object above"),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_a_server_adds_is_not_lost_and_what_it_drops_is_named() {
+        let wanted = json!({"spec": {"list": [{"name": "a", "key": {"x": 1}}], "empty": {}}});
+        let whole = json!({"spec": {"list": [{"name": "a", "key": {"x": 1}, "more": 2}]}, "status": {}});
+        assert_eq!(lost(&whole, &wanted), None);
+        let dropped = json!({"spec": {"list": [{"name": "a"}]}});
+        assert_eq!(lost(&dropped, &wanted).as_deref(), Some("spec.list[0].key"));
+        assert_eq!(lost(&json!({}), &wanted).as_deref(), Some("spec"));
+    }
+}

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use crate::files::NEEDS_DATA_CACHE;
 use crate::helm::{DELETE, INSTALL, MANAGER, POD, at, container, render};
 use crate::{repository, yaml, yaml_files};
 
@@ -11,7 +12,8 @@ const FILES: &str = "ConfigMap/kubeflow-trainer-runtimes-installer";
 #[ignore = "needs helm; `cargo xtask test` runs it"]
 fn runtimes_are_installed_when_wanted() {
     let wanted = |runtimes: Value| at(&render(&json!({ "runtimes": runtimes })), FILES, "/data").clone();
-    let all = yaml_files(&repository().join("runtimes"));
+    let mut all = yaml_files(&repository().join("runtimes"));
+    all.remove(NEEDS_DATA_CACHE).expect("the one with the data cache");
     assert_eq!(wanted(json!({})), json!({}));
     let installed = wanted(json!({ "defaultEnabled": true }));
     assert_eq!(installed.as_object().expect("files").len(), all.len());
@@ -29,6 +31,35 @@ fn runtimes_are_installed_when_wanted() {
         but_one["torch-distributed.yaml"].is_null(),
         "an explicit false must win"
     );
+}
+
+#[test]
+#[ignore = "needs helm; `cargo xtask test` runs it"]
+fn every_runtime_can_be_installed_alone_with_another_image() {
+    let values = yaml(&crate::read(crate::chart().join("values.yaml")));
+    let own =
+        json!({ "enabled": true, "image": { "registry": "example.com", "repository": "mine", "tag": "7" } });
+    let mut names = 0;
+    for (key, value) in values["runtimes"].as_object().expect("runtimes") {
+        let single = |key: &str, own: &Value| json!({ key: own });
+        let all = match value.as_object() {
+            Some(value) if value.contains_key("enabled") => vec![single(key, &own)],
+            // A family, such as torchtune.
+            Some(value) if value.values().all(|v| v.get("enabled").is_some()) && !value.is_empty() => {
+                value.keys().map(|one| single(key, &single(one, &own))).collect()
+            }
+            _ => continue,
+        };
+        for wanted in all {
+            let installed = at(&render(&json!({ "runtimes": wanted })), FILES, "/data").clone();
+            let installed = installed.as_object().expect("files");
+            assert_eq!(installed.len(), 1, "{wanted}");
+            let text = installed.values().next().and_then(Value::as_str).expect("a file");
+            assert!(text.contains("image: example.com/mine:7"), "{text}");
+            names += 1;
+        }
+    }
+    assert_eq!(names, yaml_files(&repository().join("runtimes")).len() - 1);
 }
 
 #[test]

@@ -116,7 +116,7 @@ pub(crate) fn printed<'t>(logs: &str, wanted: impl IntoIterator<Item = (&'t str,
 pub(crate) fn all_say_the_same(logs: &str, text: &str, times: usize) {
     let found: Vec<&str> = logs
         .lines()
-        .filter_map(|line| Some(line.split_once(text)?.1.trim_start().split([' ', ',']).next()?))
+        .filter_map(|line| line.split_once(text)?.1.trim_start().split([' ', ',']).next())
         .collect();
     assert_eq!(found.len(), times, "{text}\n{logs}");
     assert!(
