@@ -1,7 +1,8 @@
 //! Watches: what the API server tells about jobs, JobSets and runtimes, kept in memory and turned into jobs that
 //! wait for a reconcile.
 //!
-//! Client. Four kinds are watched; ConfigMaps are not, as nothing is known of their number and size. A kind that
+//! Client. Four kinds are watched, and two more from the first gang on; ConfigMaps are not, as nothing is known of
+//! their number and size. A kind that
 //! the cluster does not serve is asked for again until it does.
 
 use std::fmt::Debug;
