@@ -41,6 +41,10 @@ const HOSTFILE: &str = "/etc/mpi/hostfile";
 /// A worker whose name is known may still be about to listen.
 const SSH_OPTIONS: &str = "-o ConnectionAttempts=10";
 
+/// What container runtimes call the network interface of a pod. Hydra's workers call the launcher back: they are told its
+/// address on this interface, which the job may change; else its bare host name, which no DNS knows.
+const POD_INTERFACE: &str = "eth0";
+
 const OPEN_MPI: Implementation = Implementation {
     name: "OpenMPI",
     reserved: &[
@@ -84,9 +88,7 @@ const INTEL: Implementation = Implementation {
             // Without it, a resource manager that Intel MPI thinks it sees is asked to start the processes.
             env::value("I_MPI_HYDRA_BOOTSTRAP", "ssh"),
             env::value("I_MPI_HYDRA_BOOTSTRAP_EXEC_EXTRA_ARGS", SSH_OPTIONS),
-            // Workers call the launcher back. They are told its address on this interface, which the job may change;
-            // else its bare host name, which no DNS knows.
-            env::value("I_MPI_HYDRA_IFACE", "eth0"),
+            env::value("I_MPI_HYDRA_IFACE", POD_INTERFACE),
         ]
     },
 };
@@ -101,6 +103,7 @@ const MPICH: Implementation = Implementation {
             env::value("HYDRA_HOST_FILE", HOSTFILE),
             env::value("HYDRA_LAUNCHER", "ssh"),
             env::value("HYDRA_LAUNCHER_EXTRA_ARGS", SSH_OPTIONS),
+            env::value("HYDRA_IFACE", POD_INTERFACE),
         ]
     },
 };
