@@ -94,6 +94,15 @@ impl Framework for Custom {
         let members = members(draft);
         explain(draft);
         for member in &members {
+            for (name, _) in on_demand(draft, &members, member) {
+                draft.because_env(
+                    &name,
+                    "the pods that train, or of the replicated job; here because it is referred to",
+                );
+            }
+            for name in given_env(draft.runtime, &member.set.name).filter_map(k8s_json::name) {
+                draft.because_env(name, "mlPolicy.custom of the runtime");
+            }
             let entries = environment(draft, &members, member);
             let ports = ports(draft, member);
             roles::put(draft, member, &entries, ports);
@@ -268,7 +277,6 @@ fn explain(draft: &mut Draft<'_>) {
             names::TRAINER_MASTER_PORT,
             "mlPolicy.custom.port, where the nodes meet",
         ),
-        (names::TRAINER_HOSTS, "DNS names of the pods that train"),
     ] {
         draft.because_env(name, why);
     }
