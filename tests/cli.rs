@@ -119,6 +119,19 @@ fn likely_mistakes_are_answered_with_field_and_way_out() {
     }
 }
 
+#[test]
+fn every_example_renders_without_a_warning() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples");
+    let mut seen = 0;
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let run = trainer(&["render", "-f", path.to_str().unwrap()]);
+        assert_eq!((run.status, run.err.as_str()), (0, ""), "{}", path.display());
+        seen += 1;
+    }
+    assert!(seen > 15, "the examples are there");
+}
+
 /// A folder for each framework: a job and its runtime, and what becomes of them.
 #[test]
 fn each_framework_comes_out_as_its_folder_says() {
