@@ -97,7 +97,11 @@ fn main() {
 
 async fn measure(name: &str, command: &str, arguments: &Arguments) -> Measured {
     let client = admin().await;
-    let namespace = format!("load-{name}-{}", std::process::id());
+    // A name may hold what no namespace may, such as the dots of a version.
+    let safe = name
+        .to_lowercase()
+        .replace(|c: char| !c.is_ascii_alphanumeric(), "-");
+    let namespace = format!("load-{safe}-{}", std::process::id());
     let cluster = Cluster { client, namespace };
     cluster.prepare().await;
     let mut process = cluster.start(command).await;
