@@ -93,7 +93,7 @@ async fn execute(
         create_snapshot(ctx, fetched, &snapshot).await?;
     }
     for config_map in &config_maps {
-        objects::ensure(ctx, fetched, with_type(config_map)).await?;
+        objects::ensure(ctx, fetched, json!(config_map)).await?;
     }
     for object in gang {
         objects::ensure(ctx, fetched, object).await?;
@@ -203,15 +203,6 @@ fn remember(ctx: &Context, fetched: &Fetched<'_>, jobset: JobSet) -> Arc<Guarded
     let jobset = Arc::new(kube::core::DeserializeGuard(Ok(jobset)));
     ctx.written_jobsets.put(fetched.key.clone(), jobset.clone());
     jobset
-}
-
-/// Writes a ConfigMap with the kind that its type stands for.
-fn with_type(config_map: &ConfigMap) -> Value {
-    let mut object = json!({"apiVersion": "v1", "kind": "ConfigMap"});
-    if let (Value::Object(object), Value::Object(members)) = (&mut object, json!(config_map)) {
-        object.extend(members);
-    }
-    object
 }
 
 pub(super) fn post() -> PostParams {

@@ -7,7 +7,7 @@ use std::fmt::Display;
 
 use serde_json::{Value, json};
 
-use super::draft::{Draft, PodSet};
+use super::draft::{Draft, PodSet, Role};
 use super::problem::{Problem, Problems};
 use super::resolve::RUNTIME_REF;
 use super::{check, env};
@@ -60,6 +60,16 @@ impl<'r> Naming<'r> {
             .map(|(_, role)| *role)
             .or_else(named)
             .or_else(|| trains.then_some(self.trainer))
+    }
+
+    /// Finds the role of the pods of a replicated job.
+    pub(super) fn of(&self, set: &PodSet) -> Option<&'r str> {
+        self.role(&set.name, set.role == Role::Trainer)
+    }
+
+    /// Lists the replicated jobs that have a role.
+    pub(super) fn members(&self, draft: &Draft<'_>) -> Vec<Member> {
+        members(draft, |set| self.of(set).map(str::to_owned), |_| None)
     }
 }
 
@@ -150,10 +160,7 @@ pub(super) fn hosts(draft: &Draft<'_>, members: &[Member], role: &str) -> Vec<St
     members
         .iter()
         .filter(|member| member.role == role)
-        .flat_map(|Member { set, .. }| {
-            (0..set.replicas)
-                .flat_map(move |replica| (0..set.count).map(move |pod| draft.host(set, replica, pod)))
-        })
+        .flat_map(|member| draft.hosts(&member.set))
         .collect()
 }
 

@@ -487,15 +487,7 @@ async fn a_gang_waits_for_its_scheduler_and_its_priority_class_to_be_installed()
     cluster
         .event("volcano", &format!("PriorityClass \"{priority}\""))
         .await;
-    assert!(
-        cluster
-            .jobsets()
-            .list(&ListParams::default())
-            .await
-            .unwrap()
-            .items
-            .is_empty()
-    );
+    cluster.has_no_jobsets().await;
     let class = json!({"metadata": {"name": priority}, "value": 7});
     let classes = create_cluster_wide::<PriorityClass>(&cluster, class).await;
     Definitions::install();

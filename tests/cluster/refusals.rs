@@ -88,15 +88,7 @@ async fn a_job_that_validate_would_refuse_leaves_nothing_half_made() {
         .filter(|name| name != "kube-root-ca.crt")
         .collect();
     assert!(made.is_empty(), "{made:?}");
-    assert!(
-        cluster
-            .jobsets()
-            .list(&ListParams::default())
-            .await
-            .unwrap()
-            .items
-            .is_empty()
-    );
+    cluster.has_no_jobsets().await;
     cluster.leave().await;
 }
 

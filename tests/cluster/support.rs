@@ -127,6 +127,11 @@ impl Cluster {
         self.api()
     }
 
+    pub(crate) async fn has_no_jobsets(&self) {
+        let found = self.jobsets().list(&ListParams::default()).await.unwrap().items;
+        assert!(found.is_empty(), "{found:?}");
+    }
+
     /// Creates a runtime without a framework: one pod a node that runs a shell script.
     pub(crate) async fn create_runtime(&self, name: &str, script: &str) {
         let params = PatchParams::apply("test").force();

@@ -64,7 +64,7 @@ impl Framework for Paddle {
         let trainers = draft
             .sets
             .iter()
-            .filter(|set| role(draft.runtime, set) == Some(TRAINER));
+            .filter(|set| naming(draft.runtime).of(set) == Some(TRAINER));
         let nodes = trainers
             .min_by_key(|set| (set.role != Role::Trainer, set.index))
             .map(|set| set.index);
@@ -72,7 +72,7 @@ impl Framework for Paddle {
     }
 
     fn takes(&self, draft: &Draft<'_>, set: &PodSet, part: Part) -> bool {
-        match role(draft.runtime, set) {
+        match naming(draft.runtime).of(set) {
             // One program plays both roles; a container of another name keeps its own.
             Some(SERVER) => part != Part::Resources,
             role => role.is_some(),
@@ -80,14 +80,14 @@ impl Framework for Paddle {
     }
 
     fn is_node(&self, draft: &Draft<'_>, set: &PodSet) -> bool {
-        role(draft.runtime, set).is_some()
+        naming(draft.runtime).of(set).is_some()
     }
 
     fn check_runtime(&self, runtime: &Runtime, found: &mut Vec<(FieldPath, String)>) {
         let path = FieldPath::new("spec.mlPolicy.paddle.roles");
         runtime_rules::check_named_jobs(
             runtime,
-            given(runtime).map(|(job, _)| job),
+            naming(runtime).given.iter().map(|(job, _)| *job),
             &path,
             "replicatedJob",
             found,
@@ -100,7 +100,7 @@ impl Framework for Paddle {
     }
 
     fn check(&self, draft: &Draft<'_>, problems: &mut Problems) {
-        let members = members(draft);
+        let members = naming(draft.runtime).members(draft);
         let port = port(draft);
         roles::check(draft, "paddle", &members, |_| vec![port], problems);
         if serves(&members) && draft.job.num_proc_per_node().is_some_and(|number| number != 1) {
@@ -125,7 +125,7 @@ impl Framework for Paddle {
     }
 
     fn inject(&self, draft: &mut Draft<'_>) {
-        let members = members(draft);
+        let members = naming(draft.runtime).members(draft);
         let port = port(draft);
         explain(draft);
         for member in &members {
@@ -148,28 +148,16 @@ fn policy(runtime: &Runtime) -> Option<&PaddlePolicy> {
     runtime.spec.ml_policy.as_ref()?.paddle.as_ref()
 }
 
-fn given(runtime: &Runtime) -> impl Iterator<Item = (&str, &str)> {
-    let roles = policy(runtime).and_then(|policy| policy.roles.as_deref());
-    roles
-        .unwrap_or_default()
-        .iter()
-        .map(|given| (given.replicated_job.as_str(), given.role.as_str()))
-}
-
 fn naming(runtime: &Runtime) -> Naming<'_> {
+    let roles = policy(runtime).and_then(|policy| policy.roles.as_deref());
+    let given = roles.unwrap_or_default().iter();
     Naming {
         names: &NAMES,
         trainer: TRAINER,
-        given: given(runtime).collect(),
+        given: given
+            .map(|given| (given.replicated_job.as_str(), given.role.as_str()))
+            .collect(),
     }
-}
-
-fn role<'r>(runtime: &'r Runtime, set: &PodSet) -> Option<&'r str> {
-    naming(runtime).role(&set.name, set.role == Role::Trainer)
-}
-
-fn members(draft: &Draft<'_>) -> Vec<Member> {
-    roles::members(draft, |set| role(draft.runtime, set).map(str::to_owned), |_| None)
 }
 
 fn port(draft: &Draft<'_>) -> i32 {

@@ -48,7 +48,7 @@ impl Framework for Tensorflow {
         let workers = draft
             .sets
             .iter()
-            .filter(|set| role(draft.runtime, set) == Some(WORKER));
+            .filter(|set| naming(draft.runtime).of(set) == Some(WORKER));
         let nodes = workers
             .min_by_key(|set| (set.role != Role::Trainer, set.index))
             .map(|set| set.index);
@@ -56,7 +56,7 @@ impl Framework for Tensorflow {
     }
 
     fn takes(&self, draft: &Draft<'_>, set: &PodSet, part: Part) -> bool {
-        match role(draft.runtime, set) {
+        match naming(draft.runtime).of(set) {
             // One program plays all roles; a container of another name keeps its own.
             Some(PS | EVALUATOR) => part != Part::Resources,
             role => role.is_some(),
@@ -64,14 +64,16 @@ impl Framework for Tensorflow {
     }
 
     fn is_node(&self, draft: &Draft<'_>, set: &PodSet) -> bool {
-        role(draft.runtime, set).is_some_and(|role| role != EVALUATOR)
+        naming(draft.runtime)
+            .of(set)
+            .is_some_and(|role| role != EVALUATOR)
     }
 
     fn check_runtime(&self, runtime: &Runtime, found: &mut Vec<(FieldPath, String)>) {
         let path = FieldPath::new("spec.mlPolicy.tensorflow.roles");
         runtime_rules::check_named_jobs(
             runtime,
-            given(runtime).map(|(job, _)| job),
+            naming(runtime).given.iter().map(|(job, _)| *job),
             &path,
             "replicatedJob",
             found,
@@ -93,7 +95,7 @@ impl Framework for Tensorflow {
     }
 
     fn check(&self, draft: &Draft<'_>, problems: &mut Problems) {
-        let members = members(draft);
+        let members = naming(draft.runtime).members(draft);
         let port = port(draft);
         roles::check(draft, "tensorflow", &members, |_| vec![port], problems);
         for Member { set, role, .. } in members.iter().filter(|member| leads(member)) {
@@ -122,7 +124,7 @@ impl Framework for Tensorflow {
     }
 
     fn inject(&self, draft: &mut Draft<'_>) {
-        let members = members(draft);
+        let members = naming(draft.runtime).members(draft);
         let port = port(draft);
         for member in &members {
             let entries = [env::value(names::TF_CONFIG, config(draft, &members, member))];
@@ -140,28 +142,16 @@ fn policy(runtime: &Runtime) -> Option<&TensorflowPolicy> {
     runtime.spec.ml_policy.as_ref()?.tensorflow.as_ref()
 }
 
-fn given(runtime: &Runtime) -> impl Iterator<Item = (&str, &str)> {
-    let roles = policy(runtime).and_then(|policy| policy.roles.as_deref());
-    roles
-        .unwrap_or_default()
-        .iter()
-        .map(|given| (given.replicated_job.as_str(), given.role.as_str()))
-}
-
 fn naming(runtime: &Runtime) -> Naming<'_> {
+    let roles = policy(runtime).and_then(|policy| policy.roles.as_deref());
+    let given = roles.unwrap_or_default().iter();
     Naming {
         names: &NAMES,
         trainer: WORKER,
-        given: given(runtime).collect(),
+        given: given
+            .map(|given| (given.replicated_job.as_str(), given.role.as_str()))
+            .collect(),
     }
-}
-
-fn role<'r>(runtime: &'r Runtime, set: &PodSet) -> Option<&'r str> {
-    naming(runtime).role(&set.name, set.role == Role::Trainer)
-}
-
-fn members(draft: &Draft<'_>) -> Vec<Member> {
-    roles::members(draft, |set| role(draft.runtime, set).map(str::to_owned), |_| None)
 }
 
 fn port(draft: &Draft<'_>) -> i32 {
