@@ -96,3 +96,39 @@ fn the_tables_of_the_pages_are_made_of_plans() {
         wrong.join("\n")
     );
 }
+
+#[test]
+fn the_table_of_permissions_is_that_of_the_chart() {
+    let repository = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let manifests = std::fs::read_to_string(repository.join("manifests/base/trainer.yaml")).unwrap();
+    let objects = documents(&manifests);
+    let is_ours = |o: &&Value| {
+        o["kind"] == "ClusterRole" && o["metadata"]["name"] == "kubeflow-trainer-controller-manager"
+    };
+    let role = objects.iter().find(is_ours).expect("the controller's role");
+    let list = |of: &Value| {
+        let names = of.as_array().unwrap().iter().map(|name| name.as_str().unwrap());
+        names.collect::<Vec<_>>().join(", ")
+    };
+    let rules = role["rules"].as_array().unwrap().iter();
+    let granted: Vec<String> = rules
+        .map(|rule| {
+            [&rule["apiGroups"], &rule["resources"], &rule["verbs"]]
+                .map(list)
+                .join(" | ")
+        })
+        .collect();
+
+    let page = std::fs::read_to_string(repository.join("docs/operations.md")).unwrap();
+    let (_, table) = page
+        .split_once("| API group | resources | verbs | for |\n")
+        .expect("the table");
+    let rows = table.lines().skip(1).take_while(|line| line.starts_with('|'));
+    let told: Vec<String> = rows
+        .map(|row| {
+            let cells: Vec<&str> = row.split('|').map(str::trim).collect();
+            cells[1..4].join(" | ")
+        })
+        .collect();
+    assert_eq!(told, granted);
+}

@@ -2,6 +2,7 @@
 //!
 //! Knows how to lay the plan's trace out for people; what is in the trace is the plan's.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::path::PathBuf;
 
@@ -13,7 +14,7 @@ use super::output::{self, BAD, DIM, Exit, PLACE, styled};
 use super::render::{load_jobs, obstructed};
 use super::tree::Tree;
 use crate::k8s::json as k8s_json;
-use crate::plan::{self, Entry, Inputs, Plan, Trace};
+use crate::plan::{self, Entry, Inputs, Plan, Stage, Trace};
 
 /// Longest value that is shown whole.
 const SHOWN: usize = 60;
@@ -46,14 +47,15 @@ impl Explain {
                 observed: &observed,
             };
             exit = exit.max(match plan::explain(&inputs) {
-                Ok(plan) => self.print(&plan)?,
+                Ok(plan) => self.print(&plan, cluster.template_of(job))?,
                 Err(problems) => obstructed(job, &problems)?,
             });
         }
         Ok(exit)
     }
 
-    fn print(&self, plan: &Plan) -> anyhow::Result<Exit> {
+    fn print(&self, plan: &Plan, template: Option<&Value>) -> anyhow::Result<Exit> {
+        let written = template.map(paths);
         let object = &plan.jobset.object;
         let text = |field| k8s_json::text(object, &["metadata", field]).unwrap_or_default();
         let title = format!("JobSet {}/{}", text("namespace"), text("name"));
@@ -71,7 +73,7 @@ impl Explain {
             let line = format!(
                 "{}  {}",
                 styled(PLACE, shown(value)),
-                styled(DIM, source(&plan.trace, path))
+                styled(DIM, source(&plan.trace, path, written.as_ref()))
             );
             tree.insert(&steps(path), line);
         }
@@ -119,13 +121,28 @@ fn leads_to(path: &[&str], wanted: &[&str]) -> bool {
     }
 }
 
-/// Says who set a value, why, and what it was before.
-fn source(trace: &Trace, path: &str) -> String {
+/// Lists where the values of a template are.
+fn paths(template: &Value) -> BTreeSet<String> {
+    Trace::values(template)
+        .into_iter()
+        .map(|(path, _)| path)
+        .collect()
+}
+
+/// Says who set a value, why, and what it was before. `written` is where the runtime's author has written one.
+fn source(trace: &Trace, path: &str, written: Option<&BTreeSet<String>>) -> String {
     let history = history(trace, path);
+    let stage = |entry: &Entry| {
+        let author = written.is_none_or(|written| written.contains(&entry.path));
+        match &entry.stage {
+            Stage::Runtime { .. } if !author => "default".to_owned(),
+            stage => stage.to_string(),
+        }
+    };
     let Some((last, before)) = history.split_last() else {
         return String::new();
     };
-    let mut source = format!("# {}", last.stage);
+    let mut source = format!("# {}", stage(last));
     if let Some(why) = &last.why {
         source.push_str(": ");
         source.push_str(why);
@@ -136,7 +153,7 @@ fn source(trace: &Trace, path: &str) -> String {
             .as_ref()
             .map_or_else(|| "removed".to_owned(), |v| format!("was {}", shown(v)));
         // Writing to a String cannot fail.
-        let _ = write!(source, "; {was}, set by {}", entry.stage);
+        let _ = write!(source, "; {was}, set by {}", stage(entry));
     }
     source
 }

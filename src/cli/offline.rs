@@ -30,12 +30,18 @@ struct Stored<T> {
     object: T,
 }
 
+/// A runtime, and its template as the author wrote it: without what the schema sets by default.
+struct Written {
+    runtime: Runtime,
+    template: Value,
+}
+
 /// The cluster.
 #[derive(Default)]
 pub(super) struct Offline {
     /// The runtimes that ship with the program; one of the same name in a file takes its place.
-    shipped: Vec<Runtime>,
-    runtimes: Vec<Stored<Runtime>>,
+    shipped: Vec<Written>,
+    runtimes: Vec<Stored<Written>>,
     /// Kind and name of the runtimes that were refused.
     refused: Vec<(String, String)>,
     jobs: Vec<Stored<TrainJob>>,
@@ -52,11 +58,15 @@ impl Offline {
     pub(super) fn new(config: Config) -> anyhow::Result<Self> {
         let mut shipped = Vec::new();
         for mut json in catalog::runtimes()? {
+            let template = template(&json);
             if let Some(schema) = schema::of(names::CLUSTER_TRAINING_RUNTIME) {
                 schema.set_defaults(&mut json);
             }
             let runtime: ClusterTrainingRuntime = serde_json::from_value(json)?;
-            shipped.push(runtime.into());
+            shipped.push(Written {
+                runtime: runtime.into(),
+                template,
+            });
         }
         Ok(Self {
             shipped,
@@ -86,6 +96,13 @@ impl Offline {
     /// Gives the settings.
     pub(super) fn config(&self) -> &Config {
         &self.config
+    }
+
+    /// Gives the template of a job's runtime as its author wrote it; `None` when the job has a snapshot.
+    pub(super) fn template_of(&self, job: &TrainJob) -> Option<&Value> {
+        let frozen = self.observed(job).snapshot.is_some();
+        let written = self.written_for(job).filter(|_| !frozen)?;
+        Some(&written.template)
     }
 
     /// Gives the jobs that were taken in, each with its runtime and the facts about it.
@@ -124,6 +141,7 @@ impl Offline {
 
         let mut found: Vec<schema::Problem> = schema.unknown_fields(&json);
         schema.prune(&mut json);
+        let template = template(&json);
         schema.set_defaults(&mut json);
         if kind == names::TRAIN_JOB {
             admission::canonicalize(&mut json);
@@ -138,8 +156,12 @@ impl Offline {
                 .map(|p| Problem::invalid(p.field.as_str(), p.message)),
         );
         let judged = match RuntimeKind::from_name(kind) {
-            Some(RuntimeKind::Namespaced) => self.admit_runtime::<TrainingRuntime>(json, &mut verdict),
-            Some(RuntimeKind::Cluster) => self.admit_runtime::<ClusterTrainingRuntime>(json, &mut verdict),
+            Some(RuntimeKind::Namespaced) => {
+                self.admit_runtime::<TrainingRuntime>(json, template, &mut verdict)
+            }
+            Some(RuntimeKind::Cluster) => {
+                self.admit_runtime::<ClusterTrainingRuntime>(json, template, &mut verdict)
+            }
             None => self.admit_job(json, &mut verdict),
         };
         // What the schema refuses may not even have the shape of its kind.
@@ -160,17 +182,20 @@ impl Offline {
     fn admit_runtime<T: DeserializeOwned + Into<Runtime>>(
         &mut self,
         json: Value,
+        template: Value,
         verdict: &mut Verdict,
     ) -> Result<(), Problem> {
-        let object: Runtime = typed::<T>(&json)?.into();
-        let judged = admission::runtime(&object);
+        let runtime: Runtime = typed::<T>(&json)?.into();
+        let judged = admission::runtime(&runtime);
         let schema_refused = !verdict.allowed();
         add(verdict, judged.problems, judged.warnings);
         let place = self.runtimes.iter().position(|s| {
-            s.object.kind == object.kind
-                && s.object.metadata.name == object.metadata.name
-                && s.object.metadata.namespace == object.metadata.namespace
+            let other = &s.object.runtime;
+            other.kind == runtime.kind
+                && other.metadata.name == runtime.metadata.name
+                && other.metadata.namespace == runtime.metadata.namespace
         });
+        let object = Written { runtime, template };
         match place {
             Some(at) if verdict.allowed() => self.runtimes[at] = Stored { json, object },
             // A runtime that only our rules refuse is kept: the jobs that name it are told why it is of no use.
@@ -261,18 +286,25 @@ impl Offline {
     }
 
     fn runtime_of(&self, job: &TrainJob) -> Option<&Runtime> {
+        self.written_for(job).map(|written| &written.runtime)
+    }
+
+    fn written_for(&self, job: &TrainJob) -> Option<&Written> {
         let kind = RuntimeKind::of(&job.spec.runtime_ref)?;
-        self.known_runtimes().find(|runtime| {
+        let fits = |runtime: &Runtime| {
             runtime.kind == kind && runtime.name() == job.spec.runtime_ref.name && in_reach(runtime, job)
-        })
+        };
+        self.known().find(|written| fits(&written.runtime))
     }
 
     /// Gives all runtimes, those of the files first.
     fn known_runtimes(&self) -> impl Iterator<Item = &Runtime> {
-        self.runtimes
-            .iter()
-            .map(|stored| &stored.object)
-            .chain(&self.shipped)
+        self.known().map(|written| &written.runtime)
+    }
+
+    fn known(&self) -> impl Iterator<Item = &Written> {
+        let stored = self.runtimes.iter().map(|stored| &stored.object);
+        stored.chain(&self.shipped)
     }
 
     fn observed(&self, job: &TrainJob) -> Observed {
@@ -300,6 +332,13 @@ impl Offline {
             priority_classes: self.priority_classes.clone(),
         }
     }
+}
+
+/// Takes the JobSet out of a runtime.
+fn template(runtime: &Value) -> Value {
+    k8s_json::at(runtime, &["spec", "template"])
+        .cloned()
+        .unwrap_or_default()
 }
 
 /// Tells whether a job may name a runtime: one of its own namespace, or of the cluster.

@@ -27,6 +27,8 @@ pub(super) struct Applied {
     pub jobset: Option<Arc<Guarded<JobSet>>>,
     /// Whether all objects are known to be as they should be.
     pub done: bool,
+    /// Whether all went well and the JobSet is not what it was before.
+    pub changed: bool,
     /// What went wrong.
     pub error: Option<Error>,
 }
@@ -38,6 +40,7 @@ pub(super) async fn apply(ctx: &Context, fetched: &Fetched<'_>, decision: Decisi
             return Applied {
                 jobset: fetched.jobset.clone(),
                 done: false,
+                changed: false,
                 error: None,
             };
         }
@@ -49,25 +52,28 @@ pub(super) async fn apply(ctx: &Context, fetched: &Fetched<'_>, decision: Decisi
         }
     };
     match result {
-        Ok(jobset) => Applied {
+        Ok((jobset, changed)) => Applied {
             jobset,
             done: true,
+            changed,
             error: None,
         },
         Err(error) => Applied {
             jobset: fetched.jobset.clone(),
             done: false,
+            changed: false,
             error: Some(error),
         },
     }
 }
 
-/// Carries a plan out. The plan is taken apart whole, so that a new kind of object cannot be forgotten here.
+/// Carries a plan out, and tells whether the JobSet changed. The plan is taken apart whole, so that a new kind of object
+/// cannot be forgotten here.
 async fn execute(
     ctx: &Context,
     fetched: &Fetched<'_>,
     plan: Plan,
-) -> Result<Option<Arc<Guarded<JobSet>>>, Error> {
+) -> Result<(Option<Arc<Guarded<JobSet>>>, bool), Error> {
     let Plan {
         secrets,
         snapshot,
@@ -101,6 +107,7 @@ async fn execute(
     if !frozen.is_empty() {
         ctx.events.send(Note::frozen(fetched.job, &frozen));
     }
+    let changed = !matches!(action, JobSetAction::Keep);
     let (jobset, agrees) = match action {
         JobSetAction::Create => {
             let (jobset, new) = create(ctx, fetched, object).await?;
@@ -112,7 +119,7 @@ async fn execute(
     if let (true, Some(Ok(jobset))) = (agrees, jobset.as_ref().map(|j| &j.0)) {
         ctx.compared.agree(fetched.key, fetched.job, jobset);
     }
-    Ok(jobset)
+    Ok((jobset, changed))
 }
 
 /// Creates the snapshot. One that exists by now is read by the next try.

@@ -66,9 +66,15 @@ impl Context {
         Api::namespaced(self.client.clone(), key.namespace.as_deref().unwrap_or_default())
     }
 
+    /// Gives the JobSet of a job's name as it was seen or written last.
+    pub(super) fn jobset(&self, key: &Key) -> Option<Arc<Guarded<JobSet>>> {
+        let watched = stored(&self.jobsets.store, key.namespace.as_deref(), &key.name);
+        self.written_jobsets.newest(key, watched)
+    }
+
     /// Forgets a job that is gone.
     pub(super) fn forget(&self, key: &Key) {
-        self.queue.begin(key);
+        self.queue.forget(key);
         self.retries.forget(key);
         self.written_jobs.forget(key);
         self.compared.forget(key);

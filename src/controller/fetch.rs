@@ -29,6 +29,9 @@ pub(super) struct Fetched<'a> {
     pub jobset: Option<Arc<Guarded<JobSet>>>,
     /// How much is to be done.
     pub due: Due,
+    /// Whether this looks like the first build, so that no snapshot was looked for. Where there is one all the same,
+    /// its creation conflicts, and the next try reads it.
+    pub first: bool,
     /// What a build needs, or why it cannot be known.
     pub facts: Result<Facts, Error>,
     /// When all this was read.
@@ -66,6 +69,7 @@ pub(super) async fn fetch<'a>(ctx: &Context, key: &'a Key, job: &'a TrainJob) ->
         job,
         jobset: None,
         due: due(job, None, Timestamp::now()),
+        first: false,
         facts: Ok(Facts::default()),
         now: Timestamp::now(),
     };
@@ -90,7 +94,9 @@ pub(super) async fn fetch<'a>(ctx: &Context, key: &'a Key, job: &'a TrainJob) ->
         }
     }
     if fetched.due == Due::Build {
-        fetched.facts = facts(ctx, key, job).await;
+        let tried = job.status.is_some() || ctx.retries.count(key) > 0;
+        fetched.first = fetched.jobset.is_none() && !tried;
+        fetched.facts = facts(ctx, key, job, fetched.first).await;
     }
     Ok(fetched)
 }
@@ -114,8 +120,7 @@ async fn jobset(ctx: &Context, key: &Key, job: &TrainJob) -> Result<Option<Arc<G
     if ctx.jobsets.state() != State::Listed {
         return live_jobset(ctx, key, job).await;
     }
-    let watched = stored(&ctx.jobsets.store, key.namespace.as_deref(), &key.name);
-    own(job, ctx.written_jobsets.newest(key, watched))
+    own(job, ctx.jobset(key))
 }
 
 async fn live_jobset(
@@ -150,16 +155,18 @@ fn own(job: &TrainJob, jobset: Option<Arc<Guarded<JobSet>>>) -> Result<Option<Ar
     Ok(own.then_some(guarded))
 }
 
-async fn facts(ctx: &Context, key: &Key, job: &TrainJob) -> Result<Facts, Error> {
-    let snapshot = format!("{}{}", key.name, names::SNAPSHOT_SUFFIX);
-    let snapshot = ctx
-        .api::<ConfigMap>(key)
-        .get_opt(&snapshot)
-        .await
-        .doing(|| format!("get ConfigMap {snapshot}"))?;
-    let runtime = match &snapshot {
-        Some(_) => None,
-        None => runtime(ctx, key, job).await?,
+async fn facts(ctx: &Context, key: &Key, job: &TrainJob, first: bool) -> Result<Facts, Error> {
+    let live = if first {
+        runtime(ctx, key, job).await?
+    } else {
+        None
+    };
+    let (snapshot, runtime) = match live {
+        Some(live) => (None, Some(live)),
+        None => match snapshot(ctx, key).await? {
+            Some(snapshot) => (Some(snapshot), None),
+            None => (None, runtime(ctx, key, job).await?),
+        },
     };
     let mut observed = Observed {
         snapshot,
@@ -175,6 +182,12 @@ async fn facts(ctx: &Context, key: &Key, job: &TrainJob) -> Result<Facts, Error>
         .observe(&ctx.client, key, job, &needed, &mut observed)
         .await?;
     Ok(Facts { runtime, observed })
+}
+
+async fn snapshot(ctx: &Context, key: &Key) -> Result<Option<ConfigMap>, Error> {
+    let name = format!("{}{}", key.name, names::SNAPSHOT_SUFFIX);
+    let found = ctx.api::<ConfigMap>(key).get_opt(&name).await;
+    found.doing(|| format!("get ConfigMap {name}"))
 }
 
 /// Finds the runtime that the job names; `None` also for kinds that do not exist.

@@ -15,6 +15,7 @@ use tokio::sync::Notify;
 
 use super::context::{Context, Guarded, Key};
 use super::error::{Doing, Error};
+use super::queue::Lane;
 use super::wake;
 use super::watch::{Feed, Watched, follow};
 use crate::api::TrainJob;
@@ -188,6 +189,6 @@ fn on_change<K>(ctx: &Context, event: &Event<K>, depends: impl Fn(&K, &Key, &BTr
     };
     for key in keys {
         ctx.compared.forget(&key);
-        ctx.queue.add(key);
+        ctx.queue.add(key, Lane::Follow);
     }
 }

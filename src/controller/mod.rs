@@ -34,7 +34,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::StreamExt;
-use futures::channel::mpsc::UnboundedReceiver;
 use kube::runtime::controller::{Config, Error as ApplierError, applier};
 use serde_json::Value;
 use tokio::signal::unix::{SignalKind, signal};
@@ -146,7 +145,6 @@ async fn start(options: &Options, told: Told) -> Result<(Parts, impl Future<Outp
     let client = client::connect(options.kubeconfig.as_deref(), throttle, &metrics)
         .await
         .map_err(|error| Failure::Connect(Box::new(error)))?;
-    let (queue, awake) = Queue::new(metrics.clone());
     let (events, notes) = Recorder::new(metrics.clone());
     let (jobs, job_feed) = Watched::new();
     let (jobsets, jobset_feed) = Watched::new();
@@ -163,7 +161,7 @@ async fn start(options: &Options, told: Told) -> Result<(Parts, impl Future<Outp
         written_jobs: Written::default(),
         written_jobsets: Written::default(),
         compared: Compared::default(),
-        queue,
+        queue: Queue::new(metrics.clone()),
         retries: Retries::default(),
         events,
         metrics,
@@ -189,7 +187,7 @@ async fn start(options: &Options, told: Told) -> Result<(Parts, impl Future<Outp
     parts.spawn(async move { Ok(serve::health(&address, shared).await?) });
     let (shared, address) = (ctx.clone(), options.metrics_bind_address.clone());
     parts.spawn(async move { Ok(serve::metrics(&address, shared).await?) });
-    Ok((parts, work(ctx, awake, options.concurrency, told)))
+    Ok((parts, work(ctx, options.concurrency, told)))
 }
 
 fn watch_jobs(parts: &mut Parts, ctx: &Arc<Context>, jobs: Feed<TrainJob>, jobsets: Feed<JobSet>) {
@@ -243,7 +241,7 @@ fn keep_suspend_only(jobset: &mut JobSet) {
 
 /// Reconciles jobs as they wake, a bounded number at a time and each one alone, until told to end; what has begun is
 /// then finished.
-async fn work(ctx: Arc<Context>, awake: UnboundedReceiver<context::Key>, concurrency: u16, mut told: Told) {
+async fn work(ctx: Arc<Context>, concurrency: u16, mut told: Told) {
     // Without the lists a restart would ask the API server for every JobSet and runtime by itself.
     ctx.jobs.settled().await;
     ctx.jobsets.settled().await;
@@ -256,7 +254,8 @@ async fn work(ctx: Arc<Context>, awake: UnboundedReceiver<context::Key>, concurr
         |_, never: &Infallible, _| match *never {},
         ctx.clone(),
         store,
-        awake
+        ctx.queue
+            .jobs()
             .map(Ok::<_, Infallible>)
             .take_until(Box::pin(async move { told.wait_for(|t| *t).await.is_ok() })),
         Config::default().concurrency(concurrency),

@@ -58,7 +58,8 @@ pub(super) async fn create_secret(
         Err(error) if error.class() == Class::Conflict && (started || fetched.age() > COLLECTED_WITHIN) => {
             Ok(())
         }
-        Err(error) if error.class() == Class::Conflict => Err(Error::Foreign {
+        // Whether it is, only the snapshot tells; the next try looks for it.
+        Err(error) if error.class() == Class::Conflict && !fetched.first => Err(Error::Foreign {
             kind: "Secret".to_owned(),
             name: name.to_owned(),
         }),

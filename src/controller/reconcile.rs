@@ -17,6 +17,7 @@ use super::decide::decide;
 use super::error::{Class, Error};
 use super::events::Note;
 use super::fetch::{fetch, unreadable};
+use super::queue::Lane;
 use super::record::record;
 use crate::api::TrainJob;
 use crate::status::{Build, Due, Seen, observe};
@@ -49,6 +50,7 @@ pub(super) async fn run(job: Arc<Guarded<TrainJob>>, ctx: Arc<Context>) -> Resul
     let span = tracing::info_span!("reconcile", namespace = key.namespace, trainjob = key.name);
     let started = Instant::now();
     let Done { error, look_again } = isolated(job.clone(), key.clone(), ctx.clone(), span.clone()).await;
+    ctx.queue.end(&key);
     let class = error.as_ref().map(|e| e.class().label());
     ctx.metrics.reconciled(class, started.elapsed());
     let retry = match &error {
@@ -91,6 +93,11 @@ async fn reconcile(ctx: &Context, key: &Key, job: &Guarded<TrainJob>) -> Result<
     }
     let decision = decide(&ctx.config, &mut fetched);
     let applied = apply(ctx, &fetched, decision).await;
+    if applied.changed && ctx.queue.is_urgent() {
+        // Jobs that have no JobSet yet go before the status of one that just got it.
+        ctx.queue.add(key.clone(), Lane::Follow);
+        return Ok(Done::default());
+    }
     let why = applied.error.as_ref().map(Error::text);
     let jobset = applied.jobset.as_ref().and_then(|j| j.0.as_ref().ok());
     let outcome = observe(&Seen {
@@ -115,7 +122,7 @@ fn build<'a>(error: Option<&Error>, why: Option<&'a str>, done: bool) -> Build<'
     }
 }
 
-/// Tells the author of the job what went wrong, if it is theirs to know or lasts.
+/// Tells the author of the job what went wrong, if it is theirs to know or lasts, and the log once.
 fn report(ctx: &Context, key: &Key, job: &Guarded<TrainJob>, error: &Error) {
     let (class, text) = (error.class(), error.text());
     let lasts = class == Class::Unavailable && ctx.retries.count(key) >= 5;
@@ -123,6 +130,9 @@ fn report(ctx: &Context, key: &Key, job: &Guarded<TrainJob>, error: &Error) {
         ctx.events.send(Note::failure(job, &text));
     }
     match class {
+        _ if ctx.retries.repeats(key, &text) => {
+            tracing::debug!(class = class.label(), error = text, "reconcile failed again");
+        }
         Class::Conflict | Class::Leaving => {
             tracing::debug!(class = class.label(), error = text, "reconcile failed");
         }

@@ -19,7 +19,15 @@ const LONGEST: Duration = Duration::from_secs(300);
 
 /// Errors in a row, by object.
 #[derive(Debug)]
-pub(super) struct Retries<K>(Mutex<HashMap<K, u32>>);
+pub(super) struct Retries<K>(Mutex<HashMap<K, Row>>);
+
+/// Errors in a row.
+#[derive(Debug, Default)]
+struct Row {
+    count: u32,
+    /// What the last one said.
+    text: String,
+}
 
 impl<K> Default for Retries<K> {
     fn default() -> Self {
@@ -36,21 +44,28 @@ impl<K: Hash + Eq + Clone> Retries<K> {
             return None;
         }
         let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let count = counts.entry(key.clone()).or_default();
-        *count = count.saturating_add(1);
-        let mut delay = delay(class, *count);
+        let row = counts.entry(key.clone()).or_default();
+        row.count = row.count.saturating_add(1);
+        row.text = error.text();
+        let mut delay = delay(class, row.count);
         if matches!(error, Error::KindMissing { .. }) {
             // Most kinds are not watched, so nothing else tells when this one has come.
             delay = delay.min(LONGEST_OUTAGE);
         }
-        let delay = spread(delay, key, *count);
+        let delay = spread(delay, key, row.count);
         Some(delay.max(error.retry_after().unwrap_or_default()))
     }
 
     /// Tells how many errors in a row there were.
     pub(super) fn count(&self, key: &K) -> u32 {
         let counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        counts.get(key).copied().unwrap_or_default()
+        counts.get(key).map_or(0, |row| row.count)
+    }
+
+    /// Tells whether the last error said the same.
+    pub(super) fn repeats(&self, key: &K, text: &str) -> bool {
+        let counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        counts.get(key).is_some_and(|row| row.text == text)
     }
 
     /// Forgets the errors of an object.
@@ -108,6 +123,7 @@ mod tests {
             retries.after(&"a", &problem(Reason::RuntimeNotFound));
         }
         assert_eq!(retries.count(&"a"), 9);
+        assert!(retries.repeats(&"a", &problem(Reason::RuntimeNotFound).text()));
         retries.forget(&"a");
         assert!(retries.after(&"a", &problem(Reason::RuntimeNotFound)).unwrap() <= FIRST);
     }

@@ -13,13 +13,15 @@ use tokio::sync::mpsc;
 
 use super::context::{Context, Guarded, Key, stored};
 use super::finalizers::Leftover;
+use super::queue::Lane;
+use super::watch::State;
 use crate::api::{JobSet, TrainJob};
 use crate::plan::RuntimeKind;
 
 /// A TrainJob came, changed or went.
 pub(super) fn job(ctx: &Context, event: &Event<Guarded<TrainJob>>) {
     match event {
-        Event::Apply(job) | Event::InitApply(job) => ctx.queue.add(ObjectRef::from_obj(job)),
+        Event::Apply(job) | Event::InitApply(job) => wake(ctx, job),
         Event::Delete(job) => ctx.forget(&ObjectRef::from_obj(job)),
         Event::Init => ctx.written_jobs.clear(),
         Event::InitDone => {}
@@ -28,17 +30,17 @@ pub(super) fn job(ctx: &Context, event: &Event<Guarded<TrainJob>>) {
 
 /// A JobSet came, changed or went.
 pub(super) fn jobset(ctx: &Context, event: &Event<Guarded<JobSet>>) {
-    let wake = |jobset: &Guarded<JobSet>| {
+    let wake_owner = |jobset: &Guarded<JobSet>| {
         let key = key_of(jobset);
-        if stored(&ctx.jobs.store, key.namespace.as_deref(), &key.name).is_some() {
-            ctx.queue.add(key);
+        if let Some(job) = stored(&ctx.jobs.store, key.namespace.as_deref(), &key.name) {
+            wake(ctx, &job);
         }
     };
     match event {
-        Event::Apply(jobset) | Event::InitApply(jobset) => wake(jobset),
+        Event::Apply(jobset) | Event::InitApply(jobset) => wake_owner(jobset),
         Event::Delete(jobset) => {
             ctx.written_jobsets.gone(&key_of(jobset), jobset);
-            wake(jobset);
+            wake_owner(jobset);
         }
         Event::Init => ctx.written_jobsets.clear(),
         // JobSets that are gone since the last list send no event of their own; and jobs that waited for the kind
@@ -82,9 +84,31 @@ pub(super) fn runtime<K>(
 fn wake_where(ctx: &Context, wanted: impl Fn(&TrainJob) -> bool) {
     for guarded in ctx.jobs.store.state() {
         if guarded.0.as_ref().is_ok_and(&wanted) {
-            ctx.queue.add(ObjectRef::from_obj(&*guarded));
+            wake(ctx, &guarded);
         }
     }
+}
+
+/// Lets a job wait.
+pub(super) fn wake(ctx: &Context, job: &Guarded<TrainJob>) {
+    let key = ObjectRef::from_obj(job);
+    let lane = lane(ctx, &key, job);
+    ctx.queue.add(key, lane);
+}
+
+/// Judges, from what is in memory, whether a job waits for its objects.
+fn lane(ctx: &Context, key: &Key, job: &Guarded<TrainJob>) -> Lane {
+    let Ok(job) = &job.0 else { return Lane::Follow };
+    if job.finished() || job.metadata.deletion_timestamp.is_some() || !job.is_ours() {
+        return Lane::Follow;
+    }
+    let built = match ctx.jobset(key) {
+        Some(jobset) => jobset.0.as_ref().is_ok_and(|j| j.suspended() == job.suspended()),
+        None if ctx.jobsets.state() == State::Listed => false,
+        // After a restart: a job that has a status was built before.
+        None => job.status.is_some(),
+    };
+    if built { Lane::Follow } else { Lane::Build }
 }
 
 /// The job of a JobSet has its name.

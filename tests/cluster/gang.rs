@@ -15,7 +15,9 @@ use serde_json::{Value, json};
 use trainer::api::TrainingRuntime;
 use trainer::api::names::condition;
 
-use crate::support::{Cluster, Controller, audit_position, kubectl, repository, requests_since, until};
+use crate::support::{
+    Cluster, Controller, audit_position, kubectl, repository, requests_since, until, until_quiet,
+};
 
 /// How long a pod that must not be placed is watched.
 const A_WHILE: Duration = Duration::from_secs(5);
@@ -581,7 +583,7 @@ async fn the_gang_of_a_suspended_job_follows_what_it_is_counted_from() {
         memory(Value::Null),
     )
     .await;
-    tokio::time::sleep(Duration::from_secs(1)).await;
+    until_quiet(&cluster.namespace).await;
     let requests = requests_since(position, &cluster.namespace);
     let mut writes = requests.clone();
     writes.retain(|request| !request.starts_with("get "));

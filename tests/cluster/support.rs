@@ -377,6 +377,11 @@ impl Controller {
 
     /// Starts the controller with another address of the API server.
     pub(crate) fn start_through(server: Option<&str>) -> Self {
+        Self::start_with(server, &["--kube-api-qps=300"])
+    }
+
+    /// Starts the controller with flags that limit its requests.
+    pub(crate) fn start_with(server: Option<&str>, limits: &[&str]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let kubeconfig = folder.path().join("kubeconfig");
         std::fs::write(&kubeconfig, account_kubeconfig(server).to_string()).unwrap();
@@ -386,8 +391,8 @@ impl Controller {
                 "controller",
                 "--log-format=text",
                 "--log-level=info,trainer=debug",
-                "--kube-api-qps=300",
             ])
+            .args(limits)
             .args([
                 "--health-bind-address=0",
                 "--metrics-bind-address=0",
@@ -491,14 +496,10 @@ pub(crate) fn writes_since(from: usize, namespace: &str) -> Vec<String> {
 
 /// Requests of the controller, as "verb resource".
 pub(crate) fn requests_since(from: usize, namespace: &str) -> Vec<String> {
-    let log = std::fs::read(env("TRAINER_TEST_AUDIT_LOG")).unwrap();
     let user = account();
-    let lines = log[from.min(log.len())..].split(|b| *b == b'\n');
-    lines
-        .filter_map(|line| serde_json::from_slice::<Value>(line).ok())
+    entries_since(from, namespace)
+        .into_iter()
         .filter(|entry| entry["user"]["username"] == user)
-        // What earlier tests have left behind still goes away.
-        .filter(|entry| entry["objectRef"]["namespace"] == namespace)
         .map(|entry| {
             let subresource = entry["objectRef"]["subresource"]
                 .as_str()
@@ -512,6 +513,30 @@ pub(crate) fn requests_since(from: usize, namespace: &str) -> Vec<String> {
             )
         })
         .collect()
+}
+
+/// What the audit log says of a namespace; what earlier tests have left behind still goes away in others.
+fn entries_since(from: usize, namespace: &str) -> Vec<Value> {
+    let log = std::fs::read(env("TRAINER_TEST_AUDIT_LOG")).unwrap();
+    let lines = log[from.min(log.len())..].split(|b| *b == b'\n');
+    lines
+        .filter_map(|line| serde_json::from_slice::<Value>(line).ok())
+        .filter(|entry| entry["objectRef"]["namespace"] == namespace)
+        .collect()
+}
+
+/// Waits until no controller has asked for anything in a namespace for a while, however busy the machine is.
+pub(crate) async fn until_quiet(namespace: &str) {
+    let (start, begin) = (audit_position(), Instant::now());
+    let (mut seen, mut since) = (0, begin);
+    while since.elapsed() < Duration::from_secs(3) {
+        assert!(begin.elapsed() < PATIENCE, "{namespace} is never quiet");
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        let now = entries_since(start, namespace).len();
+        if now != seen {
+            (seen, since) = (now, Instant::now());
+        }
+    }
 }
 
 /// Where the audit log ends now.

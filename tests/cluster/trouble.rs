@@ -12,7 +12,8 @@ use serde_json::json;
 use crate::api_server::ApiServer;
 use crate::faults::{Fault, Faults};
 use crate::support::{
-    Cluster, Controller, audit_position, kubectl, repository, requests_since, until, writes_since,
+    Cluster, Controller, audit_position, kubectl, repository, requests_since, until, until_quiet,
+    writes_since,
 };
 
 const MANY: usize = 200;
@@ -65,11 +66,16 @@ async fn two_hundred_jobs_at_once_all_get_their_jobset_and_a_restart_writes_noth
     create_many(&cluster, MANY).await;
     all_have_their_jobset(&cluster, MANY).await;
     all_are_reported(&cluster, MANY).await;
-    tokio::time::sleep(Duration::from_secs(3)).await;
+    until_quiet(&cluster.namespace).await;
     let writes = writes_since(start, &cluster.namespace);
     let count = |what: &str| writes.iter().filter(|w| *w == what).count();
     assert_eq!(count("patch jobsets"), MANY, "one write makes a JobSet");
     assert_eq!(count("create configmaps"), MANY, "one write makes a snapshot");
+    let requests = requests_since(start, &cluster.namespace);
+    assert!(
+        !requests.iter().any(|r| r == "get configmaps"),
+        "a new job has no snapshot to look for"
+    );
     assert!(
         count("patch trainjobs/status") <= 3 * MANY,
         "{} status writes",
@@ -83,13 +89,37 @@ async fn two_hundred_jobs_at_once_all_get_their_jobset_and_a_restart_writes_noth
     let controller = Controller::start();
     controller.says("watching kind=TrainJob").await;
     controller.says("watching kind=JobSet").await;
-    // A job that comes now is behind the others in the queue.
-    tokio::time::sleep(Duration::from_secs(5)).await;
-    assert_eq!(
-        writes_since(restart, &cluster.namespace),
-        Vec::<String>::new(),
-        "{:?}",
-        requests_since(restart, &cluster.namespace).len()
+    until("every suspended job was looked at", async || {
+        let requests = requests_since(restart, &cluster.namespace);
+        (requests.iter().filter(|r| *r == "get jobsets").count() >= MANY).then_some(())
+    })
+    .await;
+    until_quiet(&cluster.namespace).await;
+    assert_eq!(writes_since(restart, &cluster.namespace), Vec::<String>::new());
+    cluster.leave().await;
+}
+
+#[tokio::test]
+async fn after_a_restart_a_new_job_goes_before_those_that_were_there() {
+    let cluster = Cluster::take().await;
+    cluster.create_runtime("plain", "true").await;
+    let controller = Controller::start();
+    let count = 100;
+    create_many(&cluster, count).await;
+    all_have_their_jobset(&cluster, count).await;
+    all_are_reported(&cluster, count).await;
+    drop(controller);
+
+    cluster.create_job("new", "plain", json!({"suspend": true})).await;
+    let restart = audit_position();
+    // Two reads for each suspended job take twenty seconds.
+    let _controller = Controller::start_with(None, &["--kube-api-qps=10", "--kube-api-burst=1"]);
+    cluster.jobset_when("new", "is there", |_| true).await;
+    let requests = requests_since(restart, &cluster.namespace);
+    let looked_through = requests.iter().filter(|r| *r == "get jobsets").count();
+    assert!(
+        looked_through < count / 2,
+        "{looked_through} of {count} went first"
     );
     cluster.leave().await;
 }
