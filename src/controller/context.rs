@@ -11,6 +11,7 @@ use kube::{Api, Client, Resource, ResourceExt};
 
 use super::events::Recorder;
 use super::gangs::Gangs;
+use super::live::Live;
 use super::metrics::Metrics;
 use super::queue::Queue;
 use super::retry::Retries;
@@ -32,10 +33,12 @@ pub(super) struct Context {
     pub jobs: Watched<TrainJob>,
     /// All JobSets, without their spec but `suspend`.
     pub jobsets: Watched<JobSet>,
-    /// All namespaced runtimes.
+    /// All namespaced runtimes, without their spec.
     pub runtimes: Watched<TrainingRuntime>,
-    /// All cluster runtimes.
+    /// All cluster runtimes, without their spec.
     pub cluster_runtimes: Watched<ClusterTrainingRuntime>,
+    /// Runtimes that were read.
+    pub live: Live,
     /// What jobs with a gang depend on.
     pub gangs: Gangs,
     /// TrainJobs that were written and not seen since.

@@ -38,7 +38,7 @@ pub(super) fn decide(config: &Config, fetched: &mut Fetched<'_>) -> Decision {
     observed.jobset = fetched.jobset().cloned();
     let inputs = Inputs {
         job: fetched.job,
-        runtime: runtime.as_ref(),
+        runtime: runtime.as_deref(),
         config,
         observed: &observed,
     };

@@ -1,22 +1,21 @@
 //! First step: what there is.
 //!
 //! Client. Reads from memory what a watch has brought, and from the API server only what a build needs: the JobSet
-//! as it is now, the snapshot, and the runtime where the watch does not know it yet.
+//! as it is now, the snapshot, and the runtime where there is none.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::ConfigMap;
-use kube::core::{ApiResource, DeserializeGuard, DynamicObject};
-use kube::{Api, Resource, ResourceExt};
-use serde::de::DeserializeOwned;
+use kube::core::{ApiResource, DynamicObject};
+use kube::{Api, ResourceExt};
 
-use super::context::{Context, Guarded, Key, stored};
+use super::context::{Context, Guarded, Key};
 use super::error::{Doing, Error, kind_missing, not_found};
-use super::watch::{State, Watched};
-use crate::api::{ClusterTrainingRuntime, JobSet, TrainJob, TrainingRuntime, names};
-use crate::plan::{self, Inputs, Observed, Runtime, RuntimeKind};
+use super::watch::State;
+use crate::api::{JobSet, TrainJob, names};
+use crate::plan::{self, Inputs, Observed, Runtime};
 use crate::status::{Due, due, own_jobset};
 
 /// What there is of a job.
@@ -42,7 +41,7 @@ pub(super) struct Fetched<'a> {
 #[derive(Default)]
 pub(super) struct Facts {
     /// The runtime, unless a snapshot stands for it.
-    pub runtime: Option<Runtime>,
+    pub runtime: Option<Arc<Runtime>>,
     /// Facts of the cluster, without the JobSet.
     pub observed: Observed,
 }
@@ -62,8 +61,13 @@ impl Fetched<'_> {
     }
 }
 
-/// Reads what there is of a job.
-pub(super) async fn fetch<'a>(ctx: &Context, key: &'a Key, job: &'a TrainJob) -> Result<Fetched<'a>, Error> {
+/// Reads what there is of a job, which was `seen` then.
+pub(super) async fn fetch<'a>(
+    ctx: &Context,
+    key: &'a Key,
+    job: &'a TrainJob,
+    seen: Instant,
+) -> Result<Fetched<'a>, Error> {
     let mut fetched = Fetched {
         key,
         job,
@@ -96,7 +100,7 @@ pub(super) async fn fetch<'a>(ctx: &Context, key: &'a Key, job: &'a TrainJob) ->
     if fetched.due == Due::Build {
         let tried = job.status.is_some() || ctx.retries.count(key) > 0;
         fetched.first = fetched.jobset.is_none() && !tried;
-        fetched.facts = facts(ctx, key, job, fetched.first).await;
+        fetched.facts = facts(ctx, key, job, fetched.first, seen).await;
     }
     Ok(fetched)
 }
@@ -155,17 +159,14 @@ fn own(job: &TrainJob, jobset: Option<Arc<Guarded<JobSet>>>) -> Result<Option<Ar
     Ok(own.then_some(guarded))
 }
 
-async fn facts(ctx: &Context, key: &Key, job: &TrainJob, first: bool) -> Result<Facts, Error> {
-    let live = if first {
-        runtime(ctx, key, job).await?
-    } else {
-        None
-    };
-    let (snapshot, runtime) = match live {
-        Some(live) => (None, Some(live)),
+async fn facts(ctx: &Context, key: &Key, job: &TrainJob, first: bool, seen: Instant) -> Result<Facts, Error> {
+    let live = async || ctx.live.runtime(&ctx.client, key, job, seen).await;
+    let runtime = if first { live().await? } else { None };
+    let (snapshot, runtime) = match runtime {
+        Some(runtime) => (None, Some(runtime)),
         None => match snapshot(ctx, key).await? {
             Some(snapshot) => (Some(snapshot), None),
-            None => (None, runtime(ctx, key, job).await?),
+            None => (None, live().await?),
         },
     };
     let mut observed = Observed {
@@ -174,7 +175,7 @@ async fn facts(ctx: &Context, key: &Key, job: &TrainJob, first: bool) -> Result<
     };
     let needed = plan::needed(&Inputs {
         job,
-        runtime: runtime.as_ref(),
+        runtime: runtime.as_deref(),
         config: &ctx.config,
         observed: &observed,
     });
@@ -188,50 +189,4 @@ async fn snapshot(ctx: &Context, key: &Key) -> Result<Option<ConfigMap>, Error> 
     let name = format!("{}{}", key.name, names::SNAPSHOT_SUFFIX);
     let found = ctx.api::<ConfigMap>(key).get_opt(&name).await;
     found.doing(|| format!("get ConfigMap {name}"))
-}
-
-/// Finds the runtime that the job names; `None` also for kinds that do not exist.
-async fn runtime(ctx: &Context, key: &Key, job: &TrainJob) -> Result<Option<Runtime>, Error> {
-    let name = &job.spec.runtime_ref.name;
-    let namespace = key.namespace.as_deref().unwrap_or_default();
-    match RuntimeKind::of(&job.spec.runtime_ref) {
-        None => Ok(None),
-        Some(RuntimeKind::Namespaced) => {
-            let api = Api::namespaced(ctx.client.clone(), namespace);
-            let found = look_up::<TrainingRuntime>(&ctx.runtimes, Some(namespace), name, &api).await?;
-            Ok(found.map(Runtime::from))
-        }
-        Some(RuntimeKind::Cluster) => {
-            let api = Api::all(ctx.client.clone());
-            let found = look_up::<ClusterTrainingRuntime>(&ctx.cluster_runtimes, None, name, &api).await?;
-            Ok(found.map(Runtime::from))
-        }
-    }
-}
-
-/// Looks in memory first, and asks the API server before it says no: the object may be newer than the watch.
-async fn look_up<K>(
-    watched: &Watched<K>,
-    namespace: Option<&str>,
-    name: &str,
-    api: &Api<Guarded<K>>,
-) -> Result<Option<K>, Error>
-where
-    K: Resource<DynamicType = ()> + Clone + std::fmt::Debug + DeserializeOwned + 'static,
-{
-    if let Some(found) = stored(&watched.store, namespace, name)
-        && let Ok(found) = &found.0
-    {
-        return Ok(Some(found.clone()));
-    }
-    let what = || format!("{} {name}", K::kind(&()));
-    let found = api.get_opt(name).await.doing(|| format!("get {}", what()))?;
-    match found {
-        None => Ok(None),
-        Some(DeserializeGuard(Ok(found))) => Ok(Some(found)),
-        Some(DeserializeGuard(Err(broken))) => Err(Error::UnreadableOther {
-            what: what(),
-            why: broken.error,
-        }),
-    }
 }

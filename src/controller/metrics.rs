@@ -20,6 +20,7 @@ pub(super) struct Metrics {
     errors: Family<ClassLabel, Counter>,
     duration: Histogram,
     queue: Gauge,
+    waited: Histogram,
     jobs: Family<StateLabel, Gauge>,
     requests: Family<RequestLabels, Counter>,
     events_dropped: Counter,
@@ -59,6 +60,7 @@ impl Metrics {
         let errors = Family::<ClassLabel, Counter>::default();
         let duration = Histogram::new(exponential_buckets(0.001, 2.0, 15));
         let queue = Gauge::default();
+        let waited = Histogram::new(exponential_buckets(0.001, 2.0, 18));
         let jobs = Family::<StateLabel, Gauge>::default();
         let requests = Family::<RequestLabels, Counter>::default();
         let events_dropped = Counter::default();
@@ -83,6 +85,11 @@ impl Metrics {
             queue.clone(),
         );
         registry.register(
+            "trainer_queue_duration_seconds",
+            "Time that TrainJobs waited for a reconcile",
+            waited.clone(),
+        );
+        registry.register(
             "trainer_trainjobs",
             "TrainJobs of this controller by state",
             jobs.clone(),
@@ -103,6 +110,7 @@ impl Metrics {
             errors,
             duration,
             queue,
+            waited,
             jobs,
             requests,
             events_dropped,
@@ -122,6 +130,11 @@ impl Metrics {
     /// Tells how many jobs wait.
     pub(super) fn queued(&self, jobs: usize) {
         self.queue.set(i64::try_from(jobs).unwrap_or(i64::MAX));
+    }
+
+    /// Tells how long a job waited.
+    pub(super) fn waited(&self, time: Duration) {
+        self.waited.observe(time.as_secs_f64());
     }
 
     /// Tells how many jobs are in each state.

@@ -14,6 +14,7 @@ mod fetch;
 mod finalizers;
 mod gangs;
 mod keys;
+mod live;
 mod metrics;
 mod objects;
 mod options;
@@ -48,6 +49,7 @@ pub use runtimes::Runtimes;
 use context::{Compared, Context};
 use events::Recorder;
 use gangs::Gangs;
+use live::Live;
 use metrics::Metrics;
 use queue::Queue;
 use retry::Retries;
@@ -157,6 +159,7 @@ async fn start(options: &Options, told: Told) -> Result<(Parts, impl Future<Outp
         jobsets,
         runtimes,
         cluster_runtimes,
+        live: Live::default(),
         gangs,
         written_jobs: Written::default(),
         written_jobsets: Written::default(),
@@ -220,7 +223,7 @@ fn watch_runtimes(
         wake::runtime(ctx, &sender, RuntimeKind::Namespaced, event);
     });
     parts.spawn(async move {
-        follow(client, runtimes, |_| {}, on).await;
+        follow(client, runtimes, |runtime| runtime.spec = None, on).await;
         Err(Failure::Ended("the watch of TrainingRuntimes"))
     });
     let client = ctx.client.clone();
@@ -228,7 +231,7 @@ fn watch_runtimes(
         wake::runtime(ctx, &leftovers, RuntimeKind::Cluster, event);
     });
     parts.spawn(async move {
-        follow(client, cluster_runtimes, |_| {}, on).await;
+        follow(client, cluster_runtimes, |runtime| runtime.spec = None, on).await;
         Err(Failure::Ended("the watch of ClusterTrainingRuntimes"))
     });
 }
@@ -242,11 +245,9 @@ fn keep_suspend_only(jobset: &mut JobSet) {
 /// Reconciles jobs as they wake, a bounded number at a time and each one alone, until told to end; what has begun is
 /// then finished.
 async fn work(ctx: Arc<Context>, concurrency: u16, mut told: Told) {
-    // Without the lists a restart would ask the API server for every JobSet and runtime by itself.
+    // Without the lists a restart would ask the API server for every JobSet by itself.
     ctx.jobs.settled().await;
     ctx.jobsets.settled().await;
-    ctx.runtimes.settled().await;
-    ctx.cluster_runtimes.settled().await;
     let store = ctx.jobs.store.clone();
     let mut results = std::pin::pin!(applier(
         |job, ctx| Box::pin(reconcile::run(job, ctx)),

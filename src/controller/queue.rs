@@ -4,9 +4,10 @@
 //! makes it wait again. What somebody waits for goes before what only follows: a thousand jobs that report their
 //! progress, or that are looked through after a restart, do not keep a new one from its JobSet.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, PoisonError};
 use std::task::{Context, Poll, Waker};
+use std::time::Instant;
 
 use futures::Stream;
 
@@ -38,8 +39,9 @@ pub(super) struct Queue {
 struct State {
     /// By urgency, then by age.
     waiting: BTreeMap<Ticket, Key>,
-    tickets: HashMap<Key, Ticket>,
-    in_hand: HashSet<Key>,
+    tickets: HashMap<Key, (Ticket, Instant)>,
+    /// Jobs that were handed out and not begun, and since when they waited.
+    in_hand: HashMap<Key, Instant>,
     /// Jobs that are worked on, and whether they are to wait again afterwards.
     running: HashMap<Key, Option<Lane>>,
     added: u64,
@@ -63,12 +65,17 @@ impl Queue {
         self.change(|state| state.add(key, lane));
     }
 
-    /// Notes that the work on a job begins, so that what comes from now on counts as new.
-    pub(super) fn begin(&self, key: &Key) {
+    /// Notes that the work on a job begins, so that what comes from now on counts as new; tells since when it waited.
+    pub(super) fn begin(&self, key: &Key) -> Instant {
+        let mut since = None;
         self.change(|state| {
-            state.leave(key);
+            since = state.leave(key);
             state.running.insert(key.clone(), None);
         });
+        // A retry waits for its time and not for its turn.
+        let since = since.unwrap_or_else(Instant::now);
+        self.metrics.waited(since.elapsed());
+        since
     }
 
     /// Notes that the work on a job has ended.
@@ -82,7 +89,7 @@ impl Queue {
 
     /// Forgets a job that is gone.
     pub(super) fn forget(&self, key: &Key) {
-        self.change(|state| state.leave(key));
+        self.change(|state| _ = state.leave(key));
     }
 
     /// Tells whether urgent jobs wait.
@@ -128,25 +135,30 @@ impl State {
             *again = Some(again.map_or(lane, |other| other.min(lane)));
             return;
         }
-        match self.tickets.get(&key) {
-            Some((waits, _)) if *waits <= lane => return,
-            Some(ticket) => {
+        let since = match self.tickets.get(&key) {
+            Some(((waits, _), _)) if *waits <= lane => return,
+            Some((ticket, since)) => {
                 self.waiting.remove(ticket);
+                *since
             }
             // It sees what is new when it begins.
-            None if self.in_hand.contains(&key) => return,
-            None => {}
-        }
+            None if self.in_hand.contains_key(&key) => return,
+            None => Instant::now(),
+        };
         self.added += 1;
-        self.tickets.insert(key.clone(), (lane, self.added));
-        self.waiting.insert((lane, self.added), key);
+        let ticket = (lane, self.added);
+        self.tickets.insert(key.clone(), (ticket, since));
+        self.waiting.insert(ticket, key);
     }
 
-    fn leave(&mut self, key: &Key) {
-        self.in_hand.remove(key);
-        if let Some(ticket) = self.tickets.remove(key) {
+    /// Lets a job wait no more, and tells since when it did.
+    fn leave(&mut self, key: &Key) -> Option<Instant> {
+        let in_hand = self.in_hand.remove(key);
+        let waiting = self.tickets.remove(key).map(|(ticket, since)| {
             self.waiting.remove(&ticket);
-        }
+            since
+        });
+        in_hand.or(waiting)
     }
 
     fn take(&mut self) -> Option<Key> {
@@ -160,8 +172,8 @@ impl State {
         let (ticket, key) = (*ticket, key.clone());
         self.taken += 1;
         self.waiting.remove(&ticket);
-        self.tickets.remove(&key);
-        self.in_hand.insert(key.clone());
+        let (_, since) = self.tickets.remove(&key)?;
+        self.in_hand.insert(key.clone(), since);
         Some(key)
     }
 }

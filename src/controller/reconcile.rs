@@ -45,11 +45,12 @@ impl From<Error> for Done {
 /// than the job's deadline, also after an error.
 pub(super) async fn run(job: Arc<Guarded<TrainJob>>, ctx: Arc<Context>) -> Result<Action, Infallible> {
     let key = ObjectRef::from_obj(&*job);
-    ctx.queue.begin(&key);
+    let seen = ctx.queue.begin(&key);
     let job = ctx.written_jobs.newest(&key, Some(job.clone())).unwrap_or(job);
     let span = tracing::info_span!("reconcile", namespace = key.namespace, trainjob = key.name);
     let started = Instant::now();
-    let Done { error, look_again } = isolated(job.clone(), key.clone(), ctx.clone(), span.clone()).await;
+    let Done { error, look_again } =
+        isolated(job.clone(), key.clone(), seen, ctx.clone(), span.clone()).await;
     ctx.queue.end(&key);
     let class = error.as_ref().map(|e| e.class().label());
     ctx.metrics.reconciled(class, started.elapsed());
@@ -68,8 +69,14 @@ pub(super) async fn run(job: Arc<Guarded<TrainJob>>, ctx: Arc<Context>) -> Resul
 }
 
 /// Runs a reconcile in its own task.
-async fn isolated(job: Arc<Guarded<TrainJob>>, key: Key, ctx: Arc<Context>, span: tracing::Span) -> Done {
-    let mut task = tokio::spawn(async move { reconcile(&ctx, &key, &job).await }.instrument(span));
+async fn isolated(
+    job: Arc<Guarded<TrainJob>>,
+    key: Key,
+    seen: Instant,
+    ctx: Arc<Context>,
+    span: tracing::Span,
+) -> Done {
+    let mut task = tokio::spawn(async move { reconcile(&ctx, &key, &job, seen).await }.instrument(span));
     let Ok(joined) = tokio::time::timeout(LIMIT, &mut task).await else {
         task.abort();
         // It must have ended before the job may be reconciled again.
@@ -82,12 +89,12 @@ async fn isolated(job: Arc<Guarded<TrainJob>>, key: Key, ctx: Arc<Context>, span
 }
 
 /// The five steps. A build that fails does not keep the status from following.
-async fn reconcile(ctx: &Context, key: &Key, job: &Guarded<TrainJob>) -> Result<Done, Error> {
+async fn reconcile(ctx: &Context, key: &Key, job: &Guarded<TrainJob>, seen: Instant) -> Result<Done, Error> {
     let job = match &job.0 {
         Ok(job) => job,
         Err(broken) => return Err(unreadable(ctx, key, &broken.error).await),
     };
-    let mut fetched = fetch(ctx, key, job).await?;
+    let mut fetched = fetch(ctx, key, job, seen).await?;
     if fetched.due == Due::Nothing {
         return Ok(Done::default());
     }

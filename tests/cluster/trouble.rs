@@ -205,6 +205,29 @@ async fn refused_and_failing_requests_are_tried_again() {
 }
 
 #[tokio::test]
+async fn a_job_gets_the_runtime_as_it_is_although_the_watch_does_not_know_yet() {
+    let cluster = Cluster::take().await;
+    let faults = Faults::before(cluster.client.clone()).await;
+    cluster.create_runtime("plain", "echo before").await;
+    let controller = Controller::start_through(Some(&faults.address));
+    controller.says("watching kind=TrainingRuntime").await;
+    // Lists and watches of the kind, which name no namespace.
+    faults.add(Fault {
+        method: "GET",
+        path: "v1alpha1/trainingruntimes",
+        code: 500,
+        times: usize::MAX,
+    });
+    faults.cut().await;
+    cluster.create_runtime("plain", "echo after").await;
+    cluster.create_job("job", "plain", json!({"suspend": true})).await;
+    let jobset = cluster.jobset_when("job", "is there", |_| true).await;
+    let spec = jobset.spec.value().to_string();
+    assert!(spec.contains("echo after"), "{spec}");
+    cluster.leave().await;
+}
+
+#[tokio::test]
 async fn without_jobset_it_says_so_and_starts_when_jobset_is_installed() {
     let cluster = Cluster::take().await;
     let crd = kubectl(&["get", "crd", "jobsets.jobset.x-k8s.io", "-o", "json"]);
