@@ -245,7 +245,8 @@ impl Cluster {
             .await
             .unwrap();
         // The controller of the next test should not be busy with what goes away.
-        until("the TrainJobs of the test are gone", async || {
+        let patience = PATIENCE.saturating_mul(3);
+        until_within(patience, "the TrainJobs of the test are gone", async || {
             let left = self.jobs().list(&ListParams::default()).await.unwrap();
             left.items.is_empty().then_some(())
         })

@@ -49,6 +49,9 @@ enum Command {
     /// A real cluster, the controller from its chart, and a training run to watch
     Demo(demo::Arguments),
 
+    /// The controller's image as a file, for a registry or a node; Docker is not needed
+    Image(image::archive::Arguments),
+
     /// A real one-node Kubernetes cluster on this machine, without Docker or a registry
     #[command(subcommand)]
     Cluster(ClusterCommand),
@@ -118,6 +121,7 @@ fn run(command: Command) -> Result<()> {
         Command::Test(arguments) => suite::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments),
         Command::Demo(arguments) => demo::run(&arguments),
+        Command::Image(arguments) => image::archive::run(&arguments),
         Command::Cluster(command) => run_cluster(command),
         Command::Generate(generate) => generate.run(layout::repository()),
         Command::ClusterInit { setup } => cluster::init::run(&setup),

@@ -47,7 +47,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         (Some(kubeconfig), Some(image)) => on_existing_cluster(kubeconfig, image, arguments.keep),
         (Some(_), None) => bail!(
             "KUBECONFIG is set, so the demo would use that cluster: name a controller image that it can pull with \
-             --image, or unset KUBECONFIG to have a cluster made"
+             --image (`cargo xtask image` makes one), or unset KUBECONFIG to have a cluster made"
         ),
         (None, Some(_)) => {
             bail!("--image is for a cluster of your own; set KUBECONFIG, or leave --image away")

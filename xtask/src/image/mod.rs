@@ -1,6 +1,7 @@
 //! Container images without a daemon and without a registry: layers from the cache plus a configuration, as an OCI
-//! layout that containerd imports.
+//! layout that containerd imports, and Docker too.
 
+pub(crate) mod archive;
 pub(crate) mod catalog;
 pub(crate) mod controller;
 pub(crate) mod layer;
@@ -51,7 +52,7 @@ impl Image {
             .map(|layer| format!("sha256:{}", layer.digest()))
             .collect();
         Blob::new(&json!({
-            "architecture": "amd64",
+            "architecture": architecture(),
             "os": "linux",
             "config": self.config,
             "rootfs": {"type": "layers", "diff_ids": diff_ids},
@@ -91,9 +92,18 @@ impl Image {
             "layers": layers,
         }));
         let mut entry = manifest.descriptor("application/vnd.oci.image.manifest.v1+json");
-        // The name under which containerd keeps it.
-        entry["annotations"] = json!({"io.containerd.image.name": self.reference});
+        let (_, tag) = self.reference.rsplit_once(':').unwrap_or_default();
+        // The names under which containerd, and others, keep it.
+        entry["annotations"] =
+            json!({"io.containerd.image.name": self.reference, "org.opencontainers.image.ref.name": tag});
         let index = json!({"schemaVersion": 2, "manifests": [entry]});
+        // The same for Docker, which knew archives before there were OCI layouts.
+        let path = |digest: &str| format!("blobs/sha256/{digest}");
+        let paths: Vec<String> = self.layers.iter().map(|layer| path(layer.digest())).collect();
+        let docker = json!([{
+            "Config": path(&configuration.digest), "RepoTags": [self.reference], "Layers": paths,
+        }]);
+        fs::write(folder.join("manifest.json"), docker.to_string())?;
         for blob in [&configuration, &manifest] {
             fs::write(blobs.join(&blob.digest), &blob.bytes)?;
         }
@@ -103,6 +113,15 @@ impl Image {
             json!({"imageLayoutVersion": "1.0.0"}).to_string(),
         )?;
         Ok(())
+    }
+}
+
+/// The machine's architecture, by the name that images use: the programs of the layers were made here.
+fn architecture() -> &'static str {
+    match std::env::consts::ARCH {
+        "x86_64" => "amd64",
+        "aarch64" => "arm64",
+        other => other,
     }
 }
 

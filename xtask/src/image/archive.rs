@@ -1,0 +1,55 @@
+//! `cargo xtask image`: the controller's image as a file, for machines without Docker.
+
+use std::path::PathBuf;
+
+use anyhow::{Result, bail};
+
+use super::controller;
+use crate::cache;
+use crate::console::{self, say};
+use crate::layout;
+use crate::process::Task;
+
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// The name of the image: REGISTRY/REPOSITORY:TAG
+    #[arg(long, value_name = "REF")]
+    reference: String,
+    /// The file that is written; it is both an OCI archive and what `docker load` reads
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+}
+
+/// Builds the controller as it is released, and writes its image.
+pub(crate) fn run(arguments: &Arguments) -> Result<()> {
+    let reference = &arguments.reference;
+    let (repository, tag) = reference.rsplit_once(':').unwrap_or_default();
+    if !repository.contains('/') || tag.is_empty() || tag.contains('/') {
+        bail!("--reference {reference:?} is no full name of an image; write REGISTRY/REPOSITORY:TAG");
+    }
+    let mut image = controller::image(&controller::build_release()?)?;
+    image.reference.clone_from(reference);
+    let folder = layout::target().join(format!("image-{}", std::process::id()));
+    let written = image.write_layout(&folder).and_then(|()| {
+        // `-h`: the layers are links into the cache.
+        let archive = Task::new("tar")
+            .arg("-C")
+            .arg(&folder)
+            .args(["--owner=0", "--group=0", "-chf"]);
+        archive
+            .arg(std::path::absolute(&arguments.file)?)
+            .arg(".")
+            .text()?;
+        Ok(())
+    });
+    cache::remove(&folder)?;
+    written?;
+    say!("{reference} ({} MB)", image.size()? / 1_000_000);
+    let file = arguments.file.display();
+    console::print(&format!(
+        "into a registry:  skopeo copy oci-archive:{file} docker://{reference}\n\
+         with Docker:      docker load -i {file} && docker push {reference}\n\
+         onto a node:      ctr --namespace k8s.io images import {file}"
+    ));
+    Ok(())
+}
