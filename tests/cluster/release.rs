@@ -6,7 +6,9 @@ use kube::Api;
 use serde_json::json;
 use trainer::api::names::condition;
 
-use crate::support::{Cluster, cluster_runtimes, env, helm, kubectl, kubectl_command, repository, until};
+use crate::support::{
+    Cluster, cluster_runtimes, env, helm, kubectl, kubectl_command, repository, until, until_within,
+};
 
 const SYSTEM: &str = "kubeflow-system";
 
@@ -159,10 +161,11 @@ fn metrics_are_served_through_the_service() {
 async fn trains_on_digits(cluster: &Cluster) {
     let example = repository("examples/torch-digits.yaml");
     kubectl(&["apply", "-n", &cluster.namespace, "-f", example.to_str().unwrap()]);
-    let ended = cluster.job_when("torch-digits", "has ended", trainer::api::TrainJob::finished);
-    let job = tokio::time::timeout(Duration::from_secs(300), ended)
-        .await
-        .unwrap();
+    let job = until_within(Duration::from_secs(300), "torch-digits ends", async || {
+        let job = cluster.jobs().get("torch-digits").await.unwrap();
+        job.finished().then_some(job)
+    })
+    .await;
     let logs = cluster.logs("torch-digits").await;
     assert!(job.has(condition::COMPLETE), "{logs}");
     for rank in 0..4 {
