@@ -6,6 +6,7 @@ use kube::Api;
 use serde_json::json;
 use trainer::api::names::condition;
 
+use crate::sdk::{Scientist, plain_runtime};
 use crate::support::{
     Cluster, cluster_runtimes, env, helm, kubectl, kubectl_command, repository, until, until_within,
 };
@@ -24,6 +25,9 @@ async fn the_chart_installs_trains_upgrades_and_goes() {
         format!("image.repository={repository_name}"),
         format!("image.tag={tag}"),
         "runtimes.defaultEnabled=true".to_owned(),
+        // With these, every shipped runtime.
+        "dataCache.enabled=true".to_owned(),
+        "dataCache.runtimes.torchDistributedWithCache.enabled=true".to_owned(),
     ];
     // As on a cluster that has never seen the product.
     let kinds = ["trainjobs", "trainingruntimes", "clustertrainingruntimes"];
@@ -69,6 +73,7 @@ async fn the_chart_installs_trains_upgrades_and_goes() {
     assert!(!version.is_empty(), "every user may read the version");
 
     an_editor_of_a_namespace_may_train_in_it(&cluster);
+    the_sdk_lists_the_shipped_runtimes(&cluster).await;
     metrics_are_served_through_the_service();
     trains_on_digits(&cluster).await;
 
@@ -142,6 +147,16 @@ fn an_editor_of_a_namespace_may_train_in_it(cluster: &Cluster) {
     // The status is the controller's, the shared runtimes are the platform team's.
     assert!(!may("patch", jobs, "status"));
     assert!(!may("create", "clustertrainingruntimes.trainer.kubeflow.org", ""));
+}
+
+async fn the_sdk_lists_the_shipped_runtimes(cluster: &Cluster) {
+    cluster.apply_runtime(&plain_runtime()).await;
+    let shipped = trainer::catalog::runtimes().unwrap();
+    let names: Vec<&str> = shipped
+        .iter()
+        .map(|runtime| runtime["metadata"]["name"].as_str().unwrap())
+        .collect();
+    Scientist::of(cluster).await.runs("runtimes.py", &names);
 }
 
 fn metrics_are_served_through_the_service() {
