@@ -1,9 +1,10 @@
 //! The Kubeflow SDK, as PyPI has it, on the controller: what a data scientist does with its `TrainerClient`.
 //!
-//! Each test runs a script of the folder `sdk`, which says what the SDK must show. Its user has the rights of an ordinary
+//! Each test runs scripts of the folder `sdk`, which say what the SDK must show. Their user has the rights of an ordinary
 //! user of one namespace: Kubernetes' role `edit` with what the chart adds to it, and what the chart gives everybody.
 
 use std::process::Command;
+use std::thread;
 
 use serde_json::{Value, json};
 use tempfile::NamedTempFile;
@@ -18,42 +19,20 @@ use crate::support::{
 const SYSTEM: &str = "kubeflow-system";
 
 #[tokio::test]
-async fn the_sdk_trains_a_function_on_two_nodes() {
+async fn the_sdk_trains_functions_under_torchrun_and_mpirun() {
     let story = Story::begin().await;
-    story.scientist.runs("train.py", &[]);
+    story.runs(&["train.py", "mpi.py"]);
     story.end().await;
 }
 
 #[tokio::test]
-async fn the_sdk_runs_a_function_under_mpirun() {
-    let story = Story::begin().await;
-    story.scientist.runs("mpi.py", &[]);
-    story.end().await;
-}
-
-#[tokio::test]
-async fn the_sdk_runs_a_container_with_every_option() {
-    let story = Story::begin().await;
-    story.scientist.runs("container.py", &[]);
-    story.end().await;
-}
-
-#[tokio::test]
-async fn the_sdk_tells_what_went_wrong() {
-    let story = Story::begin().await;
-    story.cluster.apply_runtime(&plain_runtime()).await;
-    story.scientist.runs("trouble.py", &[]);
-    story.end().await;
-}
-
-#[tokio::test]
-async fn the_sdk_brings_in_data_and_models() {
+async fn the_sdk_runs_containers_with_options_and_brings_in_data_and_models() {
     let story = Story::begin().await;
     story
         .cluster
         .apply_runtime(&runtime_with_data(&story.cluster.namespace))
         .await;
-    story.scientist.runs("initializers.py", &[]);
+    story.runs(&["container.py", "initializers.py"]);
 
     // A fine-tuning needs images, accelerators and a model that are not here. It says what would run.
     let fine_tune = story.cluster.jobset_when("fine-tune", "is there", |_| true).await;
@@ -69,6 +48,14 @@ async fn the_sdk_brings_in_data_and_models() {
         assert!(built.contains(&format!("\"{word}\"")), "{word}: {built}");
     }
     kubectl(&["delete", "trainjob", "fine-tune", "-n", &story.cluster.namespace]);
+    story.end().await;
+}
+
+#[tokio::test]
+async fn the_sdk_tells_what_went_wrong() {
+    let story = Story::begin().await;
+    story.cluster.apply_runtime(&plain_runtime()).await;
+    story.runs(&["trouble.py"]);
     story.end().await;
 }
 
@@ -128,6 +115,15 @@ impl Story {
             _for_users: for_users,
             cluster,
         }
+    }
+
+    /// Runs scripts side by side: most of their time they wait for Pods.
+    fn runs(&self, scripts: &[&str]) {
+        thread::scope(|scope| {
+            for script in scripts {
+                scope.spawn(|| self.scientist.runs(script, &[]));
+            }
+        });
     }
 
     /// Ends the test. The scientist has deleted all jobs, and everything must go with them.
