@@ -17,5 +17,6 @@ mod life;
 mod refusals;
 mod release;
 mod schema;
+mod sdk;
 mod support;
 mod trouble;

@@ -6,7 +6,10 @@ use kube::Api;
 use serde_json::json;
 use trainer::api::names::condition;
 
-use crate::support::{Cluster, cluster_runtimes, env, helm, kubectl, kubectl_command, repository, until};
+use crate::sdk::{Scientist, plain_runtime};
+use crate::support::{
+    Cluster, cluster_runtimes, env, helm, kubectl, kubectl_command, repository, until, until_within,
+};
 
 const SYSTEM: &str = "kubeflow-system";
 
@@ -22,6 +25,9 @@ async fn the_chart_installs_trains_upgrades_and_goes() {
         format!("image.repository={repository_name}"),
         format!("image.tag={tag}"),
         "runtimes.defaultEnabled=true".to_owned(),
+        // With these, every shipped runtime.
+        "dataCache.enabled=true".to_owned(),
+        "dataCache.runtimes.torchDistributedWithCache.enabled=true".to_owned(),
     ];
     // As on a cluster that has never seen the product.
     let kinds = ["trainjobs", "trainingruntimes", "clustertrainingruntimes"];
@@ -67,6 +73,7 @@ async fn the_chart_installs_trains_upgrades_and_goes() {
     assert!(!version.is_empty(), "every user may read the version");
 
     an_editor_of_a_namespace_may_train_in_it(&cluster);
+    the_sdk_lists_the_shipped_runtimes(&cluster).await;
     metrics_are_served_through_the_service();
     trains_on_digits(&cluster).await;
 
@@ -142,6 +149,16 @@ fn an_editor_of_a_namespace_may_train_in_it(cluster: &Cluster) {
     assert!(!may("create", "clustertrainingruntimes.trainer.kubeflow.org", ""));
 }
 
+async fn the_sdk_lists_the_shipped_runtimes(cluster: &Cluster) {
+    cluster.apply_runtime(&plain_runtime()).await;
+    let shipped = trainer::catalog::runtimes().unwrap();
+    let names: Vec<&str> = shipped
+        .iter()
+        .map(|runtime| runtime["metadata"]["name"].as_str().unwrap())
+        .collect();
+    Scientist::of(cluster).await.runs("runtimes.py", &names);
+}
+
 fn metrics_are_served_through_the_service() {
     let service = "services/kubeflow-trainer-controller-manager:monitoring-port";
     let metrics = kubectl(&[
@@ -159,10 +176,11 @@ fn metrics_are_served_through_the_service() {
 async fn trains_on_digits(cluster: &Cluster) {
     let example = repository("examples/torch-digits.yaml");
     kubectl(&["apply", "-n", &cluster.namespace, "-f", example.to_str().unwrap()]);
-    let ended = cluster.job_when("torch-digits", "has ended", trainer::api::TrainJob::finished);
-    let job = tokio::time::timeout(Duration::from_secs(300), ended)
-        .await
-        .unwrap();
+    let job = until_within(Duration::from_secs(300), "torch-digits ends", async || {
+        let job = cluster.jobs().get("torch-digits").await.unwrap();
+        job.finished().then_some(job)
+    })
+    .await;
     let logs = cluster.logs("torch-digits").await;
     assert!(job.has(condition::COMPLETE), "{logs}");
     for rank in 0..4 {

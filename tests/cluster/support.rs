@@ -134,10 +134,15 @@ impl Cluster {
 
     /// Creates a runtime without a framework: one pod a node that runs a shell script.
     pub(crate) async fn create_runtime(&self, name: &str, script: &str) {
+        self.apply_runtime(&runtime(name, script)).await;
+    }
+
+    /// Creates a TrainingRuntime, or makes it what it is to be.
+    pub(crate) async fn apply_runtime(&self, object: &Value) {
         let params = PatchParams::apply("test").force();
-        let object = runtime(name, script);
+        let name = object["metadata"]["name"].as_str().unwrap();
         self.api::<TrainingRuntime>()
-            .patch(name, &params, &Patch::Apply(&object))
+            .patch(name, &params, &Patch::Apply(object))
             .await
             .unwrap();
     }
@@ -385,7 +390,7 @@ impl Controller {
     pub(crate) fn start_with(server: Option<&str>, limits: &[&str]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let kubeconfig = folder.path().join("kubeconfig");
-        std::fs::write(&kubeconfig, account_kubeconfig(server).to_string()).unwrap();
+        std::fs::write(&kubeconfig, controller_kubeconfig(server).to_string()).unwrap();
         let log = std::fs::File::create(folder.path().join("log")).unwrap();
         let process = Command::new(env!("CARGO_BIN_EXE_trainer"))
             .args([
@@ -461,29 +466,32 @@ pub(crate) fn account() -> String {
 }
 
 /// A kubeconfig of the controller's service account.
-fn account_kubeconfig(server: Option<&str>) -> Value {
+fn controller_kubeconfig(server: Option<&str>) -> Value {
     static TOKEN: OnceLock<String> = OnceLock::new();
-    let token = TOKEN.get_or_init(|| {
-        kubectl(&[
-            "create",
-            "token",
-            ACCOUNT,
-            "--namespace=trainer-test",
-            "--duration=8h",
-        ])
-        .trim()
-        .to_owned()
-    });
-    let admin = Kubeconfig::read_from(env("TRAINER_TEST_KUBECONFIG")).unwrap();
-    let mut cluster = serde_json::to_value(&admin.clusters[0].cluster).unwrap();
+    let token = TOKEN.get_or_init(|| token("trainer-test", ACCOUNT));
+    let mut kubeconfig = account_kubeconfig("trainer-test", token);
     if let Some(server) = server {
-        cluster = json!({ "server": server });
+        kubeconfig["clusters"][0]["cluster"] = json!({ "server": server });
     }
+    kubeconfig
+}
+
+/// A token of a service account, for as long as the tests may run.
+pub(crate) fn token(namespace: &str, account: &str) -> String {
+    let token = kubectl(&["create", "token", account, "-n", namespace, "--duration=8h"]);
+    token.trim().to_owned()
+}
+
+/// A kubeconfig for the token of a service account, with a namespace to work in.
+pub(crate) fn account_kubeconfig(namespace: &str, token: &str) -> Value {
+    let admin = Kubeconfig::read_from(env("TRAINER_TEST_KUBECONFIG")).unwrap();
+    let cluster = serde_json::to_value(&admin.clusters[0].cluster).unwrap();
+    let context = json!({"cluster": "test", "user": "test", "namespace": namespace});
     json!({
         "apiVersion": "v1", "kind": "Config", "current-context": "test",
         "clusters": [{"name": "test", "cluster": cluster}],
         "users": [{"name": "test", "user": {"token": token}}],
-        "contexts": [{"name": "test", "context": {"cluster": "test", "user": "test"}}],
+        "contexts": [{"name": "test", "context": context}],
     })
 }
 

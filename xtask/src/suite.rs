@@ -9,6 +9,7 @@ use std::thread;
 use anyhow::{Context, Result, anyhow, bail};
 
 use crate::build::go::{self, Toolchain};
+use crate::build::sdk;
 use crate::cache::Cache;
 use crate::cluster::programs::Programs;
 use crate::cluster::{Cluster, Options};
@@ -165,6 +166,7 @@ impl Step {
                     .env("TRAINER_TEST_AUDIT_LOG", cluster.audit_log())
                     .env("HELM", &tools.helm)
                     .env("KUBECTL", &tools.kubectl)
+                    .env("SDK_PYTHON", &tools.sdk)
                     .shown()?;
             }
             Ok(())
@@ -187,6 +189,8 @@ impl Step {
 struct Tools {
     helm: PathBuf,
     kubectl: PathBuf,
+    /// Python with the Kubeflow SDK.
+    sdk: PathBuf,
 }
 
 impl Tools {
@@ -197,14 +201,20 @@ impl Tools {
             return Ok(Self {
                 helm: PathBuf::new(),
                 kubectl: PathBuf::new(),
+                sdk: PathBuf::new(),
             });
         }
         let kubectl = toolchain.build(&cache, go::KUBECTL)?;
         let helm = toolchain.build(&cache, go::HELM)?;
+        let sdk = if steps.contains(&Step::Cluster) {
+            sdk::interpreter(&cache)?
+        } else {
+            PathBuf::new()
+        };
         for step in on_cluster {
             Programs::prepare(&cache, true, step.images())?;
         }
-        Ok(Self { helm, kubectl })
+        Ok(Self { helm, kubectl, sdk })
     }
 }
 

@@ -3,4 +3,5 @@
 pub(crate) mod debian;
 pub(crate) mod go;
 pub(crate) mod python;
+pub(crate) mod sdk;
 mod standins;

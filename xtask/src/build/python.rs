@@ -131,17 +131,9 @@ fn files_below(folder: &Path) -> Result<Vec<PathBuf>> {
 fn fetch(recipe: &Path, wheels: &Path, log: &Path) -> Result<()> {
     fs::create_dir_all(wheels)?;
     let (binary, source) = (recipe.join("requirements.txt"), recipe.join("sources.txt"));
-    let pip = Task::new("python3").args(["-m", "pip", "--version"]).finish();
-    if !pip.is_ok_and(|pip| pip.status.success()) {
-        bail!("python3 with pip is needed for the images: install python3-pip");
-    }
-    let pip = |command| {
-        Task::new("python3")
-            .args(["-m", "pip", command, "--quiet", "--disable-pip-version-check"])
-            .arg("--require-hashes")
-    };
+    let pip = |command| -> Result<Task> { Ok(pip()?.args([command, "--quiet", "--require-hashes"])) };
     if binary.exists() {
-        pip("download")
+        pip("download")?
             .args(TARGET)
             .arg("--dest")
             .arg(wheels)
@@ -150,7 +142,7 @@ fn fetch(recipe: &Path, wheels: &Path, log: &Path) -> Result<()> {
             .logged(log)?;
     }
     if source.exists() {
-        pip("wheel")
+        pip("wheel")?
             .args(["--no-deps", "--no-binary=:all:", "--wheel-dir"])
             .arg(wheels)
             .arg("--requirement")
@@ -158,6 +150,19 @@ fn fetch(recipe: &Path, wheels: &Path, log: &Path) -> Result<()> {
             .logged(log)?;
     }
     Ok(())
+}
+
+/// This machine's pip, to be called.
+pub(super) fn pip() -> Result<Task> {
+    let pip = || Task::new("python3").args(["-m", "pip", "--disable-pip-version-check"]);
+    if !pip()
+        .arg("--version")
+        .finish()
+        .is_ok_and(|pip| pip.status.success())
+    {
+        bail!("python3 with pip is needed: install python3-pip");
+    }
+    Ok(pip())
 }
 
 fn unpack(wheels: &Path, root: &Path, draft: &Path) -> Result<()> {
