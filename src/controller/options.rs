@@ -18,10 +18,10 @@ pub struct Options {
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..))]
     pub concurrency: u16,
     /// Requests a second to the API server on average; 0 means no limit
-    #[arg(long, value_name = "N", default_value_t = 50.0)]
+    #[arg(long, value_name = "N", default_value_t = 200.0)]
     pub kube_api_qps: f64,
     /// Requests at once to the API server after a pause
-    #[arg(long, value_name = "N", default_value_t = 100)]
+    #[arg(long, value_name = "N", default_value_t = 400)]
     pub kube_api_burst: u32,
     /// Name of a resource that counts whole accelerators, beside those that are known; may be given several times
     #[arg(long = "accelerator-resource", value_name = "NAME")]
