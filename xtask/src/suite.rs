@@ -16,6 +16,7 @@ use crate::console::say;
 use crate::generate::Generate;
 use crate::image::catalog::Extra;
 use crate::image::controller;
+use crate::image::kueue::Kueue;
 use crate::layout;
 use crate::process::Task;
 
@@ -105,7 +106,16 @@ impl Step {
             Self::Lint => {
                 cargo(["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]).shown()?;
                 // Not among `--all-targets`, since a plain `cargo test` cannot run them.
-                let on_cluster = ["--test", "cluster", "--test", "frameworks", "--bench", "load"];
+                let on_cluster = [
+                    "--test",
+                    "cluster",
+                    "--test",
+                    "frameworks",
+                    "--test",
+                    "kueue",
+                    "--bench",
+                    "load",
+                ];
                 cargo(["clippy"])
                     .args(on_cluster)
                     .args(["--", "-D", "warnings"])
@@ -138,7 +148,12 @@ impl Step {
     /// Test programs that need a cluster, and which of their tests a step leaves out.
     fn programs(self) -> &'static [(&'static str, Option<&'static str>)] {
         match self {
-            Self::Cluster => &[("cluster", None), ("frameworks", Some("large::"))],
+            // Kueue comes last, since it stays: it has a say in whatever is created from then on.
+            Self::Cluster => &[
+                ("cluster", None),
+                ("frameworks", Some("large::")),
+                ("kueue", None),
+            ],
             Self::Frameworks => &[("frameworks", None)],
             _ => &[],
         }
@@ -155,17 +170,25 @@ impl Step {
         let tested = (|| {
             let image = controller::image(&program)?;
             cluster.import(&image)?;
+            if let Some(kueue) = &tools.kueue {
+                cluster.import(&kueue.image)?;
+            }
             for (name, without) in self.programs() {
                 // One by one: each of these tests has the cluster for itself.
-                cargo(["test", "--workspace", "--test", name, "--", "--test-threads=1"])
+                let mut tests = cargo(["test", "--workspace", "--test", name, "--", "--test-threads=1"])
                     .args(without.map(|tests| format!("--skip={tests}")))
                     .args(&arguments.filter)
                     .env("TRAINER_TEST_KUBECONFIG", cluster.kubeconfig())
                     .env("TRAINER_TEST_IMAGE", &image.reference)
                     .env("TRAINER_TEST_AUDIT_LOG", cluster.audit_log())
                     .env("HELM", &tools.helm)
-                    .env("KUBECTL", &tools.kubectl)
-                    .shown()?;
+                    .env("KUBECTL", &tools.kubectl);
+                if let Some(kueue) = &tools.kueue {
+                    tests = tests
+                        .env("TRAINER_TEST_KUEUE_CHART", &kueue.chart)
+                        .env("TRAINER_TEST_KUEUE_IMAGE", &kueue.image.reference);
+                }
+                tests.shown()?;
             }
             Ok(())
         })();
@@ -187,6 +210,7 @@ impl Step {
 struct Tools {
     helm: PathBuf,
     kubectl: PathBuf,
+    kueue: Option<Kueue>,
 }
 
 impl Tools {
@@ -197,6 +221,7 @@ impl Tools {
             return Ok(Self {
                 helm: PathBuf::new(),
                 kubectl: PathBuf::new(),
+                kueue: None,
             });
         }
         let kubectl = toolchain.build(&cache, go::KUBECTL)?;
@@ -204,7 +229,14 @@ impl Tools {
         for step in on_cluster {
             Programs::prepare(&cache, true, step.images())?;
         }
-        Ok(Self { helm, kubectl })
+        let kueue = steps
+            .contains(&Step::Cluster)
+            .then(|| Kueue::prepare(&cache, &toolchain));
+        Ok(Self {
+            helm,
+            kubectl,
+            kueue: kueue.transpose()?,
+        })
     }
 }
 
