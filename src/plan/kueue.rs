@@ -66,15 +66,16 @@ pub(super) fn warn(draft: &mut Draft<'_>, framework: &dyn Framework) {
         Vec::new()
     };
     let mut found: Vec<String> = counts.chain(resources).collect();
-    let flux = draft
-        .runtime
-        .spec
-        .ml_policy
-        .as_ref()
-        .is_some_and(|ml| ml.flux.is_some());
-    if flux && draft.job.spec.trainer.is_none() {
+    let policy = draft.runtime.spec.ml_policy.as_ref();
+    if policy.is_some_and(|ml| ml.flux.is_some()) && draft.job.spec.trainer.is_none() {
         found
             .push("Kueue cannot admit a Flux job without spec.trainer; set spec.trainer.numNodes".to_owned());
+    }
+    let implementation = policy.and_then(|ml| ml.mpi.as_ref()?.mpi_implementation.as_deref());
+    if let Some(other) = implementation.filter(|name| !name.is_empty() && *name != "OpenMPI") {
+        found.push(format!(
+            "Kueue refuses jobs whose runtime has the mpiImplementation {other}; take a runtime with OpenMPI"
+        ));
     }
     draft.warnings.extend(found);
 }

@@ -15,6 +15,8 @@ use crate::support::{Cluster, env, helm, kubectl, until};
 const QUEUE: &str = "queue";
 /// The label by which a flavor chooses nodes.
 pub(crate) const POOL: &str = "example.com/pool";
+/// The label by which nodes are told apart.
+pub(crate) const HOST: &str = "kubernetes.io/hostname";
 /// Who Kueue is among the managers of `spec.runtimePatches`.
 pub(crate) const MANAGER: &str = "kueue.x-k8s.io/manager";
 
@@ -26,17 +28,27 @@ pub(crate) struct Queue<'a> {
 impl<'a> Queue<'a> {
     /// Makes the queue.
     pub(crate) async fn make(cluster: &'a Cluster, cpus: &str) -> Self {
+        Self::of_flavor(cluster, cpus, json!({})).await
+    }
+
+    /// Makes a queue for which Kueue chooses the node of each pod.
+    pub(crate) async fn with_topology(cluster: &'a Cluster, cpus: &str) -> Self {
+        install();
+        let name = &cluster.namespace;
+        let levels = json!([{"nodeLabel": HOST}]);
+        Self { cluster }
+            .apply("Topology", name, json!({"spec": {"levels": levels}}))
+            .await;
+        Self::of_flavor(cluster, cpus, json!({"topologyName": name})).await
+    }
+
+    async fn of_flavor(cluster: &'a Cluster, cpus: &str, mut flavor: Value) -> Self {
         install();
         let queue = Self { cluster };
         let name = &cluster.namespace;
         kubectl(&["label", "node", "--all", "--overwrite", &format!("{POOL}={name}")]);
-        queue
-            .apply(
-                "ResourceFlavor",
-                name,
-                json!({"spec": {"nodeLabels": {POOL: name}}}),
-            )
-            .await;
+        flavor["nodeLabels"] = json!({POOL: name});
+        queue.apply("ResourceFlavor", name, json!({"spec": flavor})).await;
         let quota = json!({"name": name, "resources": [{"name": "cpu", "nominalQuota": cpus}]});
         queue
             .apply(

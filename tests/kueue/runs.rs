@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use trainer::api::names::condition::{COMPLETE, FAILED};
 use trainer::api::{JobSet, TrainJob};
 
-use crate::queue::{self, MANAGER, POOL, Queue, condition, is, namespaced};
+use crate::queue::{self, HOST, MANAGER, POOL, Queue, condition, is, namespaced};
 use crate::support::{Cluster, Controller, until};
 
 /// More than half of a queue with one CPU.
@@ -81,6 +81,36 @@ async fn kueue_starts_a_job_with_what_it_wrote_into_it() {
     // Kueue looks after JobSets, Jobs and Pods too. It leaves those alone that belong to a job which it has in a queue.
     let workloads = queue.workloads().await;
     assert_eq!(workloads.len(), 1, "{workloads:?}");
+    queue.remove().await;
+    cluster.leave().await;
+}
+
+#[tokio::test]
+async fn kueue_holds_pods_back_until_it_has_chosen_their_nodes() {
+    let cluster = Cluster::take().await;
+    let _controller = Controller::start();
+    let queue = Queue::with_topology(&cluster, "1").await;
+    cluster.create_runtime("plain", "sleep 1").await;
+    queue
+        .submit("placed", namespaced("plain"), nodes_with_cpus(2, "100m"))
+        .await
+        .unwrap();
+    cluster
+        .job_when("placed", "is complete", |j| j.has(COMPLETE))
+        .await;
+    let jobset = cluster.jobsets().get("placed").await.unwrap();
+    assert_eq!(
+        pod_template(&jobset)["spec"]["schedulingGates"],
+        json!([{"name": "kueue.x-k8s.io/topology"}])
+    );
+    // Who opens the gate names the node.
+    let pods = pods(&cluster, "placed").await;
+    assert_eq!(pods.len(), 2, "{:?}", queue::names(&pods));
+    for pod in pods {
+        let selector = pod.spec.unwrap().node_selector.unwrap();
+        assert!(selector.contains_key(HOST), "{selector:?}");
+    }
+    queue.delete("Topology", &cluster.namespace).await;
     queue.remove().await;
     cluster.leave().await;
 }
