@@ -227,6 +227,15 @@ fn install() {
         );
         let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
         helm(&arguments);
+        // Until the API server can ask it about the queues, no namespace can be deleted.
+        kubectl(&[
+            "wait",
+            "--for=condition=Available",
+            "--timeout=60s",
+            "apiservice",
+            "v1beta1.visibility.kueue.x-k8s.io",
+            "v1beta2.visibility.kueue.x-k8s.io",
+        ]);
     });
 }
 
