@@ -4,9 +4,12 @@
 //! looks at the JobSet. The right pods are made all the same, and the author of a queued job is told what differs and how
 //! the runtime can be written so that both agree.
 
+use serde_json::Value;
+
 use super::draft::{Draft, PodSet, Role};
 use super::frameworks::{Framework, Part};
 use crate::api::names;
+use crate::k8s::quantity::Quantity;
 
 /// Warns about each replicated job for which Kueue reserves something else than is used.
 pub(super) fn warn(draft: &mut Draft<'_>, framework: &dyn Framework) {
@@ -36,16 +39,25 @@ pub(super) fn warn(draft: &mut Draft<'_>, framework: &dyn Framework) {
         .as_ref()
         .and_then(|t| t.resources_per_node.as_ref());
     let resources = draft.sets.iter().filter_map(|set| {
+        let place = format!("spec.trainer.resourcesPerNode, replicated job {:?}", set.name);
         let ours = framework.takes(draft, set, Part::Resources) && draft.runtime.spec.ml_policy.is_some();
         let who = match (takes_resources(draft, set), ours) {
             (true, false) => "Kueue reserves quota for them there, and it does not get them",
             (false, true) => "it gets them, and Kueue reserves no quota for that",
-            _ => return None,
+            (true, true) => {
+                let missed = missed(draft.resources(set.index, names::NODE), requested?.value());
+                return (!missed.is_empty()).then(|| {
+                    format!(
+                        "{place}: Kueue up to 0.19 takes it for all that the Pods ask for, which is not so for {}; set \
+                         that in resourcesPerNode too, so that both agree",
+                        missed.join(", ")
+                    )
+                });
+            }
+            (false, false) => return None,
         };
         Some(format!(
-            "spec.trainer.resourcesPerNode, replicated job {:?}: {who}; leave resourcesPerNode out and put the \
-             resources into the runtime, so that both agree",
-            set.name
+            "{place}: {who}; leave resourcesPerNode out and put the resources into the runtime, so that both agree"
         ))
     });
     let resources: Vec<String> = if requested.is_some() {
@@ -54,15 +66,16 @@ pub(super) fn warn(draft: &mut Draft<'_>, framework: &dyn Framework) {
         Vec::new()
     };
     let mut found: Vec<String> = counts.chain(resources).collect();
-    let flux = draft
-        .runtime
-        .spec
-        .ml_policy
-        .as_ref()
-        .is_some_and(|ml| ml.flux.is_some());
-    if flux && draft.job.spec.trainer.is_none() {
+    let policy = draft.runtime.spec.ml_policy.as_ref();
+    if policy.is_some_and(|ml| ml.flux.is_some()) && draft.job.spec.trainer.is_none() {
         found
             .push("Kueue cannot admit a Flux job without spec.trainer; set spec.trainer.numNodes".to_owned());
+    }
+    let implementation = policy.and_then(|ml| ml.mpi.as_ref()?.mpi_implementation.as_deref());
+    if let Some(other) = implementation.filter(|name| !name.is_empty() && *name != "OpenMPI") {
+        found.push(format!(
+            "Kueue refuses jobs whose runtime has the mpiImplementation {other}; take a runtime with OpenMPI"
+        ));
     }
     draft.warnings.extend(found);
 }
@@ -121,6 +134,34 @@ fn count(draft: &Draft<'_>, set: &PodSet) -> i64 {
         Some(policy) if set.role == Role::Trainer => i64::from(policy.num_nodes.unwrap_or(1)).max(1),
         _ => draft.runtime_parallelism(set).unwrap_or(1).max(1),
     }
+}
+
+/// Lists the resources of which a container asks for another amount than the job alone does. Kueue up to 0.19 carries
+/// Kubeflow Trainer v2.2, which puts the job's resources in the place of the runtime's.
+fn missed<'a>(merged: &'a Value, requested: &Value) -> Vec<&'a str> {
+    if requested.get("limits").is_none() && requested.get("requests").is_none() {
+        return Vec::new();
+    }
+    let mut missed = Vec::new();
+    for resource in ["limits", "requests"]
+        .iter()
+        .filter_map(|kind| merged.get(kind)?.as_object())
+        .flat_map(|amounts| amounts.keys())
+    {
+        let resource = resource.as_str();
+        if asked(merged, resource) != asked(requested, resource) && !missed.contains(&resource) {
+            missed.push(resource);
+        }
+    }
+    missed
+}
+
+/// The amount of a resource that is asked for: a limit where there is no request.
+fn asked(resources: &Value, resource: &str) -> Option<Quantity> {
+    let amount = ["requests", "limits"]
+        .iter()
+        .find_map(|kind| resources.get(kind)?.get(resource))?;
+    Quantity::from_json(amount).ok()
 }
 
 /// Whether Kubeflow Trainer v2.3 puts `resourcesPerNode` into a replicated job.

@@ -17,6 +17,7 @@ use crate::console::say;
 use crate::generate::Generate;
 use crate::image::catalog::Extra;
 use crate::image::controller;
+use crate::image::kueue::Kueue;
 use crate::layout;
 use crate::process::Task;
 
@@ -106,7 +107,16 @@ impl Step {
             Self::Lint => {
                 cargo(["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]).shown()?;
                 // Not among `--all-targets`, since a plain `cargo test` cannot run them.
-                let on_cluster = ["--test", "cluster", "--test", "frameworks", "--bench", "load"];
+                let on_cluster = [
+                    "--test",
+                    "cluster",
+                    "--test",
+                    "frameworks",
+                    "--test",
+                    "kueue",
+                    "--bench",
+                    "load",
+                ];
                 cargo(["clippy"])
                     .args(on_cluster)
                     .args(["--", "-D", "warnings"])
@@ -139,7 +149,12 @@ impl Step {
     /// Test programs that need a cluster, and which of their tests a step leaves out.
     fn programs(self) -> &'static [(&'static str, Option<&'static str>)] {
         match self {
-            Self::Cluster => &[("cluster", None), ("frameworks", Some("large::"))],
+            // Kueue comes last, since it stays: it has a say in whatever is created from then on.
+            Self::Cluster => &[
+                ("cluster", None),
+                ("frameworks", Some("large::")),
+                ("kueue", None),
+            ],
             Self::Frameworks => &[("frameworks", None)],
             _ => &[],
         }
@@ -156,9 +171,12 @@ impl Step {
         let tested = (|| {
             let image = controller::image(&program)?;
             cluster.import(&image)?;
+            if let Some(kueue) = &tools.kueue {
+                cluster.import(&kueue.image)?;
+            }
             for (name, without) in self.programs() {
                 // One by one: each of these tests has the cluster for itself.
-                cargo(["test", "--workspace", "--test", name, "--", "--test-threads=1"])
+                let mut tests = cargo(["test", "--workspace", "--test", name, "--", "--test-threads=1"])
                     .args(without.map(|tests| format!("--skip={tests}")))
                     .args(&arguments.filter)
                     .env("TRAINER_TEST_KUBECONFIG", cluster.kubeconfig())
@@ -166,8 +184,13 @@ impl Step {
                     .env("TRAINER_TEST_AUDIT_LOG", cluster.audit_log())
                     .env("HELM", &tools.helm)
                     .env("KUBECTL", &tools.kubectl)
-                    .env("SDK_PYTHON", &tools.sdk)
-                    .shown()?;
+                    .env("SDK_PYTHON", &tools.sdk);
+                if let Some(kueue) = &tools.kueue {
+                    tests = tests
+                        .env("TRAINER_TEST_KUEUE_CHART", &kueue.chart)
+                        .env("TRAINER_TEST_KUEUE_IMAGE", &kueue.image.reference);
+                }
+                tests.shown()?;
             }
             Ok(())
         })();
@@ -191,6 +214,7 @@ struct Tools {
     kubectl: PathBuf,
     /// Python with the Kubeflow SDK.
     sdk: PathBuf,
+    kueue: Option<Kueue>,
 }
 
 impl Tools {
@@ -202,6 +226,7 @@ impl Tools {
                 helm: PathBuf::new(),
                 kubectl: PathBuf::new(),
                 sdk: PathBuf::new(),
+                kueue: None,
             });
         }
         let kubectl = toolchain.build(&cache, go::KUBECTL)?;
@@ -214,7 +239,15 @@ impl Tools {
         for step in on_cluster {
             Programs::prepare(&cache, true, step.images())?;
         }
-        Ok(Self { helm, kubectl, sdk })
+        let kueue = steps
+            .contains(&Step::Cluster)
+            .then(|| Kueue::prepare(&cache, &toolchain));
+        Ok(Self {
+            helm,
+            kubectl,
+            sdk,
+            kueue: kueue.transpose()?,
+        })
     }
 }
 

@@ -1,4 +1,4 @@
-//! Go programs from pinned modules: Kubernetes, etcd, CoreDNS, JobSet, Helm.
+//! Go programs from pinned modules: Kubernetes, etcd, CoreDNS, JobSet, Helm, Kueue.
 //!
 //! Each module below `tests/cluster` pins one family of programs with its own `go.mod` and `go.sum`. They are separate
 //! because a module has one version of every library: JobSet v0.12 is built on the Kubernetes 0.36 libraries, Helm on
@@ -66,6 +66,11 @@ pub(crate) const HELM: Program = Program {
     name: "helm",
     family: "helm",
     package: "helm.sh/helm/v4/cmd/helm",
+};
+pub(crate) const KUEUE: Program = Program {
+    name: "kueue-manager",
+    family: "kueue",
+    package: "sigs.k8s.io/kueue/cmd/kueue",
 };
 
 /// What the Kubernetes release's own build puts into its programs beside the code.

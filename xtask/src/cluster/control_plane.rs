@@ -51,6 +51,8 @@ pub(super) fn start_storage_and_api(boot: &mut Boot<'_>) -> Result<()> {
         format!("--kubelet-certificate-authority={}", file("ca.crt")),
         "--kubelet-preferred-address-types=InternalIP".to_owned(),
         format!("--requestheader-client-ca-file={}", file("front-proxy-ca.crt")),
+        format!("--proxy-client-cert-file={}", file("front-proxy-client.crt")),
+        format!("--proxy-client-key-file={}", file("front-proxy-client.key")),
         "--requestheader-username-headers=X-Remote-User".to_owned(),
         "--requestheader-group-headers=X-Remote-Group".to_owned(),
         "--requestheader-extra-headers-prefix=X-Remote-Extra-".to_owned(),

@@ -40,7 +40,14 @@ impl Pki {
             authority: authority(&folder, "ca", "trainer-test-ca")?,
             folder,
         };
-        authority(&pki.folder, "front-proxy-ca", "trainer-test-front-proxy-ca")?;
+        let front_proxy = authority(&pki.folder, "front-proxy-ca", "trainer-test-front-proxy-ca")?;
+        // By it, servers that extend the API believe the API server who a user is.
+        let aggregator = Subject {
+            name: "front-proxy-client".into(),
+            group: None,
+            hosts: Vec::new(),
+        };
+        pki.issue_by(&front_proxy, "front-proxy-client", &aggregator)?;
 
         let tokens = KeyPair::generate()?;
         private(&pki.file("service-accounts.key"), &tokens.serialize_pem())?;
@@ -163,6 +170,15 @@ impl Pki {
 
     /// Writes `FILE.crt` and `FILE.key` and returns them.
     fn issue(&self, file: &str, subject: &Subject) -> Result<(String, String)> {
+        self.issue_by(&self.authority, file, subject)
+    }
+
+    fn issue_by(
+        &self,
+        authority: &CertifiedIssuer<'static, KeyPair>,
+        file: &str,
+        subject: &Subject,
+    ) -> Result<(String, String)> {
         let mut params = CertificateParams::new(subject.hosts.clone())?;
         name(&mut params, &subject.name);
         if let Some(group) = subject.group {
@@ -177,7 +193,7 @@ impl Pki {
             ExtendedKeyUsagePurpose::ClientAuth,
         ];
         let key = KeyPair::generate()?;
-        let certificate = params.signed_by(&key, &self.authority)?.pem();
+        let certificate = params.signed_by(&key, authority)?.pem();
         let key = key.serialize_pem();
         fs::write(self.file(&format!("{file}.crt")), &certificate)?;
         private(&self.file(&format!("{file}.key")), &key)?;

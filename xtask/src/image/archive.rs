@@ -38,7 +38,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
             .args(["--owner=0", "--group=0", "-chf"]);
         archive
             .arg(std::path::absolute(&arguments.file)?)
-            .arg(".")
+            .args(["oci-layout", "index.json", "manifest.json", "blobs"])
             .text()?;
         Ok(())
     });

@@ -3,16 +3,14 @@
 //! Those of frameworks stand in for public images under the same name, so that the shipped runtimes and the examples run
 //! as they are: the framework's wheels for the CPU on Debian's Python.
 
-use std::fs;
-
 use anyhow::Result;
 use serde_json::{Value, json};
 
 use super::Image;
-use super::layer::{self, Layer};
+use super::layer;
 use crate::build::go::{self, Toolchain};
 use crate::build::python;
-use crate::cache::{Cache, Key};
+use crate::cache::Cache;
 
 /// The pod sandbox, named in containerd's settings.
 pub(crate) const PAUSE: &str = "localhost/pause:1";
@@ -137,7 +135,7 @@ pub(crate) fn prepare(cache: &Cache, toolchain: &Toolchain, extras: &[Extra]) ->
     let mut images = vec![
         Image {
             reference: PAUSE.to_owned(),
-            layers: vec![pause(cache, toolchain)?],
+            layers: vec![layer::of_program(cache, toolchain, go::PAUSE, "pause")?],
             config: json!({"Entrypoint": ["/pause"]}),
         },
         Image {
@@ -160,16 +158,4 @@ fn python_config(working_dir: &str, more: &[&str]) -> Value {
     ];
     env.extend(more);
     json!({"Cmd": ["python3"], "Env": env, "WorkingDir": working_dir})
-}
-
-fn pause(cache: &Cache, toolchain: &Toolchain) -> Result<Layer> {
-    let program = toolchain.build(cache, go::PAUSE)?;
-    let key = Key::new("pause layer 1").with_file(&program)?;
-    let folder = cache.artefact("layers/pause", key, |draft| {
-        let root = draft.join("root");
-        fs::create_dir_all(&root)?;
-        fs::copy(&program, root.join("pause"))?;
-        layer::seal(draft, &root)
-    })?;
-    Layer::open(folder)
 }

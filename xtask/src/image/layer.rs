@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use sha2::{Digest, Sha256};
 
-use crate::cache::{self, hex};
+use crate::build::go::{Program, Toolchain};
+use crate::cache::{self, Cache, Key, hex};
 use crate::process::Task;
 
 const ARCHIVE: &str = "layer.tar";
@@ -63,6 +64,24 @@ pub(crate) fn seal(artefact: &Path, root: &Path) -> Result<()> {
     cache::remove(root)?;
     fs::write(artefact.join(DIGEST), sha256(&archive)?)?;
     Ok(())
+}
+
+/// A layer that holds a Go program, which needs no library, as `file`.
+pub(crate) fn of_program(
+    cache: &Cache,
+    toolchain: &Toolchain,
+    program: Program,
+    file: &str,
+) -> Result<Layer> {
+    let built = toolchain.build(cache, program)?;
+    let key = Key::new("program layer 1").with("file", file).with_file(&built)?;
+    let folder = cache.artefact(&format!("layers/{}", program.name), key, |draft| {
+        let root = draft.join("root");
+        fs::create_dir_all(&root)?;
+        fs::copy(&built, root.join(file))?;
+        seal(draft, &root)
+    })?;
+    Layer::open(folder)
 }
 
 /// The SHA-256 of a file, in hexadecimal.

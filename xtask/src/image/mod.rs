@@ -4,6 +4,7 @@
 pub(crate) mod archive;
 pub(crate) mod catalog;
 pub(crate) mod controller;
+pub(crate) mod kueue;
 pub(crate) mod layer;
 
 use std::fs;
