@@ -152,21 +152,31 @@ fn fetch(recipe: &Path, wheels: &Path, log: &Path) -> Result<()> {
     Ok(())
 }
 
+/// This machine's Python, to be called. Managers of Python versions put a program of their own in front of it, which
+/// does more than is asked for after each call of pip, so it is called by its own path.
+pub(super) fn python() -> Result<Task> {
+    let path = Task::new("python3")
+        .args(["-c", "import sys; print(sys.executable)"])
+        .text();
+    let path = path.context("python3 with pip is needed: install python3 and python3-pip")?;
+    Ok(Task::new(path.trim()))
+}
+
 /// This machine's pip, to be called.
 pub(super) fn pip() -> Result<Task> {
-    let pip = || Task::new("python3").args(["-m", "pip", "--disable-pip-version-check"]);
-    if !pip()
+    let pip = || -> Result<Task> { Ok(python()?.args(["-m", "pip", "--disable-pip-version-check"])) };
+    if !pip()?
         .arg("--version")
         .finish()
         .is_ok_and(|pip| pip.status.success())
     {
         bail!("python3 with pip is needed: install python3-pip");
     }
-    Ok(pip())
+    pip()
 }
 
 fn unpack(wheels: &Path, root: &Path, draft: &Path) -> Result<()> {
-    Task::new("python3")
+    python()?
         .args(["-", &root.to_string_lossy(), LIBRARIES])
         .args(files_below(wheels)?)
         .input(UNPACK)

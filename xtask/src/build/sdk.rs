@@ -17,7 +17,7 @@ const SMOKE_TEST: &str = "import kubeflow.trainer";
 /// Makes the environment and gives its interpreter.
 pub(crate) fn interpreter(cache: &Cache) -> Result<PathBuf> {
     let requirements = layout::cluster_inputs().join("sdk/requirements.txt");
-    let identity = Task::new("python3").args(["-c", IDENTITY]).text()?;
+    let identity = python::python()?.args(["-c", IDENTITY]).text()?;
     let key = Key::new("sdk 1")
         .with("python", &identity)
         .with_file(&requirements)?;
@@ -33,7 +33,7 @@ const INTERPRETER: &str = "bin/python";
 fn install(requirements: &Path, into: &Path) -> Result<()> {
     let log = into.join("pip.log");
     let interpreter = into.join(INTERPRETER);
-    Task::new("python3")
+    python::python()?
         .args(["-m", "venv", "--without-pip"])
         .arg(into)
         .logged(&log)?;
