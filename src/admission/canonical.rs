@@ -7,6 +7,7 @@
 
 use serde_json::{Map, Value};
 
+use crate::api::names;
 use crate::k8s::quantity::Quantity;
 
 /// Lists of `spec.trainer` that say something when they are empty: they clear what the runtime has. Go would omit
@@ -73,26 +74,88 @@ fn tidy(fields: &mut Map<String, Value>, parent: &str) {
 /// Tidies one field up and tells whether it stays.
 fn keep(parent: &str, key: &str, value: &mut Value) -> bool {
     match value {
-        Value::Null => return false,
-        Value::Object(entries) if TEXT_MAPS.contains(&key) => return !entries.is_empty(),
-        Value::Object(entries) if QUANTITY_MAPS.contains(&key) => {
-            entries.values_mut().for_each(spell);
-            return !entries.is_empty();
-        }
+        Value::Object(_) if TEXT_MAPS.contains(&key) => {}
+        Value::Object(entries) if QUANTITY_MAPS.contains(&key) => entries.values_mut().for_each(spell),
         Value::Object(fields) => tidy(fields, key),
         Value::Array(items) => {
             for item in items.iter_mut().filter_map(Value::as_object_mut) {
                 tidy(item, key);
             }
-            let clears = parent == "trainer" && CLEARING.contains(&key);
-            return !items.is_empty() || clears || WRITTEN_EMPTY.contains(&key);
         }
         _ if QUANTITIES.contains(&key) => spell(value),
-        Value::String(text) if text.is_empty() => return !OMITTED_WHEN_ZERO.contains(&(parent, key)),
-        Value::Bool(false) => return !OMITTED_WHEN_ZERO.contains(&(parent, key)),
         _ => {}
     }
-    true
+    let clears = parent == "trainer" && CLEARING.contains(&key) && value.is_array();
+    clears || !is_omitted(parent, key, value)
+}
+
+/// Tells whether Go leaves a field out when it writes what it has read.
+fn is_omitted(parent: &str, key: &str, value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Object(entries) => {
+            entries.is_empty() && (TEXT_MAPS.contains(&key) || QUANTITY_MAPS.contains(&key))
+        }
+        Value::Array(items) => items.is_empty() && !WRITTEN_EMPTY.contains(&key),
+        Value::String(text) => text.is_empty() && OMITTED_WHEN_ZERO.contains(&(parent, key)),
+        Value::Bool(set) => !set && OMITTED_WHEN_ZERO.contains(&(parent, key)),
+        Value::Number(_) => false,
+    }
+}
+
+/// Fields of a Pod template's patch that cannot change after creation and may hold what Go omits.
+const FIXED: [&str; 5] = [
+    "containers",
+    "initContainers",
+    "volumes",
+    "imagePullSecrets",
+    "securityContext",
+];
+
+/// Warns that Kueue can never start a job, since what it leaves out when it writes the job back cannot change.
+pub fn warn_of_write_back(job: &Value) -> Option<String> {
+    job.get("metadata")?
+        .get("labels")?
+        .get(names::KUEUE_QUEUE_LABEL)?;
+    let spec = job.get("spec")?;
+    let mut omitted = Vec::new();
+    for section in ["initializer", "trainer", "runtimePatches"] {
+        if let Some(value) = spec.get(section) {
+            list_omitted(&format!("spec.{section}"), section, value, &mut omitted);
+        }
+    }
+    let in_patch = |path: &String| path.starts_with("spec.runtimePatches");
+    let is_fixed = |path: &String| FIXED.iter().any(|field| path.contains(&format!(".{field}")));
+    omitted.retain(|path| !in_patch(path) || is_fixed(path));
+    (!omitted.is_empty()).then(|| {
+        format!(
+            "Kueue up to 0.19 cannot start this job: it writes it back without {}, which the API server takes for a \
+             change of what may not change; delete the job and create it without them",
+            omitted.join(", ")
+        )
+    })
+}
+
+/// Lists the fields below a value that Go omits.
+fn list_omitted(path: &str, parent: &str, value: &Value, omitted: &mut Vec<String>) {
+    match value {
+        Value::Object(fields) => {
+            for (key, value) in fields {
+                let path = format!("{path}.{key}");
+                if is_omitted(parent, key, value) {
+                    omitted.push(path);
+                } else {
+                    list_omitted(&path, key, value, omitted);
+                }
+            }
+        }
+        Value::Array(items) => {
+            for (at, item) in items.iter().enumerate() {
+                list_omitted(&format!("{path}[{at}]"), parent, item, omitted);
+            }
+        }
+        _ => {}
+    }
 }
 
 /// Spells a quantity as Kubernetes does; what is none is left to the schema to refuse.
@@ -107,6 +170,36 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn a_queued_job_that_kueue_cannot_write_back_is_told() {
+        let job = |labels: Value| {
+            json!({
+                "metadata": {"labels": labels},
+                "spec": {
+                    "initializer": {"dataset": {"env": []}},
+                    "trainer": {"args": [], "env": [{"name": "A", "value": ""}], "resourcesPerNode": {"limits": {"cpu": 2}}},
+                    "runtimePatches": [{"trainingRuntimeSpec": {"template": {"spec": {"replicatedJobs": [{
+                        "template": {"spec": {"template": {"spec": {
+                            "nodeSelector": {}, "volumes": [{"name": "v", "emptyDir": {"medium": ""}}],
+                        }}}},
+                    }]}}}}],
+                },
+            })
+        };
+        let warning = warn_of_write_back(&job(json!({"kueue.x-k8s.io/queue-name": "q"}))).unwrap();
+        let patch = "spec.runtimePatches[0].trainingRuntimeSpec.template.spec.replicatedJobs[0].template.spec.template";
+        let paths = format!(
+            "spec.initializer.dataset.env, spec.trainer.args, spec.trainer.env[0].value, \
+             {patch}.spec.volumes[0].emptyDir.medium, which"
+        );
+        assert!(warning.contains(&paths), "{warning}");
+        assert_eq!(
+            warn_of_write_back(&job(json!({}))),
+            None,
+            "no other client does this"
+        );
+    }
 
     fn canonical(mut spec: Value) -> Value {
         spec = json!({"spec": spec});

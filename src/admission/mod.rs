@@ -11,7 +11,7 @@ mod runtime;
 mod time;
 mod train_job;
 
-pub use canonical::canonicalize;
+pub use canonical::{canonicalize, warn_of_write_back};
 pub use runtime::runtime;
 pub use time::stamp_patches;
 pub use train_job::{Operation, TrainJobRequest, train_job};

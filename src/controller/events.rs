@@ -34,6 +34,9 @@ const LONGEST_INTERVAL: Duration = Duration::from_secs(1800);
 /// Reason of the Event about a change that the JobSet does not allow any more.
 const REASON_FROZEN: &str = "JobSetFieldsImmutable";
 
+/// Reason of the Event about what is allowed and most likely not meant.
+const REASON_WARNING: &str = "TrainJobWarning";
+
 /// Something to tell the author of a job.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Note {
@@ -54,6 +57,16 @@ impl Note {
                 "Failed to bring about the resources of the TrainJob: {why}"
             )),
             once: false,
+        }
+    }
+
+    /// The job runs, and something about it is most likely not meant so.
+    pub(super) fn warning(job: &TrainJob, text: &str) -> Self {
+        Self {
+            about: reference(&job.metadata),
+            reason: REASON_WARNING,
+            message: cut(text),
+            once: true,
         }
     }
 

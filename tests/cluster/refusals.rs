@@ -93,6 +93,31 @@ async fn a_job_that_validate_would_refuse_leaves_nothing_half_made() {
 }
 
 #[tokio::test]
+async fn what_is_allowed_and_not_meant_is_told_once_by_an_event() {
+    let cluster = Cluster::take().await;
+    let _controller = Controller::start();
+    cluster.create_runtime("plain", "true").await;
+    let job = json!({
+        "apiVersion": "trainer.kubeflow.org/v1alpha1", "kind": "TrainJob",
+        "metadata": {"name": "queued", "labels": {"kueue.x-k8s.io/queue-name": "research"}},
+        "spec": {
+            "runtimeRef": {"kind": "TrainingRuntime", "name": "plain"}, "suspend": true,
+            "trainer": {"env": [{"name": "EMPTY", "value": ""}]},
+        },
+    });
+    let jobs = cluster.jobs();
+    jobs.patch("queued", &PatchParams::apply("test"), &Patch::Apply(&job))
+        .await
+        .unwrap();
+    let event = cluster.event("queued", "without spec.trainer.env[0].value").await;
+    assert_eq!(event.reason.as_deref(), Some("TrainJobWarning"));
+    cluster
+        .jobset_when("queued", "is there all the same", |_| true)
+        .await;
+    cluster.leave().await;
+}
+
+#[tokio::test]
 async fn a_kind_that_is_no_runtime_fails_the_job_once() {
     let cluster = Cluster::take().await;
     let _controller = Controller::start();
