@@ -503,6 +503,12 @@ impl TrainJob {
             .is_none_or(|by| by == names::MANAGED_BY_US)
     }
 
+    /// Tells whether the job is in a queue of Kueue.
+    pub fn queued(&self) -> bool {
+        let labels = self.metadata.labels.as_ref();
+        labels.is_some_and(|labels| labels.contains_key(names::KUEUE_QUEUE_LABEL))
+    }
+
     /// Finds a condition of the status by its type.
     pub fn condition(&self, kind: &str) -> Option<&Condition> {
         self.status

@@ -46,8 +46,10 @@ pub(super) fn decide(config: &Config, fetched: &mut Fetched<'_>) -> Decision {
     };
     match plan(&inputs) {
         Ok(mut plan) => {
-            let stored = serde_json::to_value(fetched.job).unwrap_or_default();
-            plan.warnings.extend(admission::warn_of_write_back(&stored));
+            if fetched.job.queued() {
+                let stored = serde_json::to_value(fetched.job).unwrap_or_default();
+                plan.warnings.extend(admission::warn_of_write_back(&stored));
+            }
             Decision::Apply(Box::new(plan))
         }
         Err(problems) => Decision::Refuse {

@@ -13,8 +13,7 @@ use crate::k8s::quantity::Quantity;
 
 /// Warns about each replicated job for which Kueue reserves something else than is used.
 pub(super) fn warn(draft: &mut Draft<'_>, framework: &dyn Framework) {
-    let labels = draft.job.metadata.labels.as_ref();
-    if !labels.is_some_and(|labels| labels.contains_key(names::KUEUE_QUEUE_LABEL)) {
+    if !draft.job.queued() {
         return;
     }
     let counts = draft.sets.iter().filter_map(|set| {

@@ -63,7 +63,7 @@ impl<'a> Nodes<'a> {
     /// Takes the pods and nodes away that nobody else would.
     async fn remove(self) {
         let now = DeleteParams::default().grace_period(0);
-        for pod in pods(self.cluster, None).await {
+        for pod in self.cluster.pods(None).await {
             let _ = self.cluster.api::<Pod>().delete(&pod.name_any(), &now).await;
         }
         let ours = ListParams::default().labels(&format!("for={}", self.cluster.namespace));
@@ -114,21 +114,10 @@ async fn apply(cluster: &Cluster, runtime: &Value) {
         .unwrap();
 }
 
-/// Lists the pods of a job, or of all jobs.
-async fn pods(cluster: &Cluster, job: Option<&str>) -> Vec<Pod> {
-    let mut wanted = ListParams::default();
-    if let Some(job) = job {
-        wanted = wanted.labels(&format!("jobset.sigs.k8s.io/jobset-name={job}"));
-    }
-    let mut pods = cluster.api::<Pod>().list(&wanted).await.unwrap().items;
-    pods.sort_by_key(ResourceExt::name_any);
-    pods
-}
-
 /// Waits until a job has pods, all of them alive.
 async fn pods_when(cluster: &Cluster, job: &str, number: usize) -> Vec<Pod> {
     until(&format!("{job} has {number} pods"), async || {
-        let pods = pods(cluster, Some(job)).await;
+        let pods = cluster.pods(Some(job)).await;
         let alive = pods.iter().all(|pod| pod.metadata.deletion_timestamp.is_none());
         (alive && pods.len() == number).then_some(pods)
     })
@@ -137,7 +126,7 @@ async fn pods_when(cluster: &Cluster, job: &str, number: usize) -> Vec<Pod> {
 
 /// Counts the pods of a job that have a node.
 async fn placed(cluster: &Cluster, job: &str) -> usize {
-    let pods = pods(cluster, Some(job)).await;
+    let pods = cluster.pods(Some(job)).await;
     pods.iter()
         .filter(|pod| pod.spec.as_ref().is_some_and(|spec| spec.node_name.is_some()))
         .count()
@@ -172,7 +161,7 @@ async fn take_turns(cluster: &Cluster, jobs: [&str; 2], number: usize) {
 
 /// Does what the kubelet does when a container has ended.
 async fn end(cluster: &Cluster, job: &str, phase: &str) {
-    for pod in pods(cluster, Some(job)).await {
+    for pod in cluster.pods(Some(job)).await {
         let code = i32::from(phase == "Failed");
         let status = json!({"status": {"phase": phase, "containerStatuses": [{
             "name": "node", "image": "none", "imageID": "", "ready": false, "restartCount": 0,
@@ -188,7 +177,7 @@ async fn end(cluster: &Cluster, job: &str, phase: &str) {
 /// Does what the kubelet does with pods that are deleted.
 async fn bury(cluster: &Cluster, job: &str) {
     let now = DeleteParams::default().grace_period(0);
-    for pod in pods(cluster, Some(job)).await {
+    for pod in cluster.pods(Some(job)).await {
         if pod.metadata.deletion_timestamp.is_some() {
             let _ = cluster.api::<Pod>().delete(&pod.name_any(), &now).await;
         }
@@ -272,7 +261,7 @@ async fn one_by_one_two_jobs_block_each_other_and_as_gangs_they_run_one_after_th
     until("the pods are gone", async || {
         bury(&cluster, "loose-a").await;
         bury(&cluster, "loose-b").await;
-        pods(&cluster, None).await.is_empty().then_some(())
+        cluster.pods(None).await.is_empty().then_some(())
     })
     .await;
 
@@ -347,7 +336,7 @@ async fn a_gang_forms_again_after_a_suspension_and_after_a_restart() {
     cluster.patch_job("two", json!({"spec": {"suspend": true}})).await;
     until("the pods are gone", async || {
         bury(&cluster, "two").await;
-        pods(&cluster, Some("two")).await.is_empty().then_some(())
+        cluster.pods(Some("two")).await.is_empty().then_some(())
     })
     .await;
     cluster
@@ -355,11 +344,11 @@ async fn a_gang_forms_again_after_a_suspension_and_after_a_restart() {
         .await;
     placed_when(&cluster, "two", 2).await;
 
-    let failed = pods(&cluster, Some("two")).await;
+    let failed = cluster.pods(Some("two")).await;
     end(&cluster, "two", "Failed").await;
     until("JobSet has started anew", async || {
         bury(&cluster, "two").await;
-        let pods = pods(&cluster, Some("two")).await;
+        let pods = cluster.pods(Some("two")).await;
         let new = pods
             .iter()
             .all(|pod| failed.iter().all(|old| old.uid() != pod.uid()));

@@ -227,13 +227,23 @@ impl Cluster {
             .unwrap()
     }
 
+    /// Gives the pods of a job, or all of the namespace, by name.
+    pub(crate) async fn pods(&self, job: Option<&str>) -> Vec<Pod> {
+        let mut wanted = ListParams::default();
+        if let Some(job) = job {
+            wanted = wanted.labels(&format!("jobset.sigs.k8s.io/jobset-name={job}"));
+        }
+        let mut pods = self.api::<Pod>().list(&wanted).await.unwrap().items;
+        pods.sort_by_key(ResourceExt::name_any);
+        pods
+    }
+
     /// Gives the log of all pods of a job, by the name of the pod.
     pub(crate) async fn logs(&self, job: &str) -> String {
-        let pods: Api<Pod> = self.api();
-        let ours = ListParams::default().labels(&format!("jobset.sigs.k8s.io/jobset-name={job}"));
+        let api: Api<Pod> = self.api();
         let mut text = String::new();
-        for pod in pods.list(&ours).await.unwrap() {
-            let log = pods
+        for pod in self.pods(Some(job)).await {
+            let log = api
                 .logs(&pod.name_any(), &LogParams::default())
                 .await
                 .unwrap_or_else(|e| e.to_string());

@@ -4,8 +4,7 @@
 use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::Pod;
-use kube::Api;
-use kube::api::{ListParams, PostParams};
+use kube::api::PostParams;
 use serde_json::{Value, json};
 use trainer::api::names::condition::COMPLETE;
 use trainer::api::{JobSet, TrainingRuntime};
@@ -81,8 +80,7 @@ async fn kueue_counts_the_pods_that_run() {
     let spec = json!({"trainer": {"numNodes": 3, "resourcesPerNode": {"requests": {"cpu": "50m"}}}});
     queue.submit("mpi", namespaced("mpi"), spec).await.unwrap();
     cluster.job_when("mpi", "is complete", |j| j.has(COMPLETE)).await;
-    let pods: Api<Pod> = cluster.api();
-    let pods = pods.list(&ListParams::default()).await.unwrap().items;
+    let pods = cluster.pods(None).await;
     let used: Pods = of_workload(&queue.workload_when("mpi", "is there", |_| true).await);
     let counts: Vec<_> = used
         .iter()

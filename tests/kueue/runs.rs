@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::{ConfigMap, Pod};
+use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Api;
-use kube::api::{ListParams, PostParams};
+use kube::api::PostParams;
 use serde_json::{Value, json};
 use trainer::api::names::condition::{COMPLETE, FAILED};
 use trainer::api::{JobSet, TrainJob};
@@ -60,7 +60,7 @@ async fn kueue_starts_a_job_with_what_it_wrote_into_it() {
         "one JobSet in a job's life"
     );
     has_all_of(&pod_template(&jobset), written);
-    let pods = pods(&cluster, "first").await;
+    let pods = cluster.pods(Some("first")).await;
     assert_eq!(pods.len(), 2, "{:?}", queue::names(&pods));
     for pod in &pods {
         has_all_of(&serde_json::to_value(pod).unwrap(), written);
@@ -104,7 +104,7 @@ async fn kueue_holds_pods_back_until_it_has_chosen_their_nodes() {
         json!([{"name": "kueue.x-k8s.io/topology"}])
     );
     // Who opens the gate names the node.
-    let pods = pods(&cluster, "placed").await;
+    let pods = cluster.pods(Some("placed")).await;
     assert_eq!(pods.len(), 2, "{:?}", queue::names(&pods));
     for pod in pods {
         let selector = pod.spec.unwrap().node_selector.unwrap();
@@ -141,7 +141,7 @@ async fn kueue_lets_jobs_wait_until_there_is_quota() {
     assert!(message.as_str().unwrap().contains("insufficient"), "{message}");
     for name in ["short", "bad"] {
         cluster.jobset_when(name, "is suspended", JobSet::suspended).await;
-        assert!(pods(&cluster, name).await.is_empty());
+        assert!(cluster.pods(Some(name)).await.is_empty());
     }
 
     // The place of a job that is deleted is given away, and so is that of a job that has ended.
@@ -273,7 +273,7 @@ async fn is_out(queue: &Queue<'_>, cluster: &Cluster, job: &str, ran_as: &JobSet
         "one JobSet in a job's life"
     );
     until("its pods are gone", async || {
-        pods(cluster, job).await.is_empty().then_some(())
+        cluster.pods(Some(job)).await.is_empty().then_some(())
     })
     .await;
     workload
@@ -304,11 +304,6 @@ async fn tell_to_end(cluster: &Cluster) {
 fn nodes_with_cpus(nodes: i32, cpus: impl Into<Value>) -> Value {
     let cpus = cpus.into();
     json!({"trainer": {"numNodes": nodes, "resourcesPerNode": {"requests": {"cpu": cpus}}}})
-}
-
-async fn pods(cluster: &Cluster, job: &str) -> Vec<Pod> {
-    let ours = ListParams::default().labels(&format!("jobset.sigs.k8s.io/jobset-name={job}"));
-    cluster.api::<Pod>().list(&ours).await.unwrap().items
 }
 
 /// Asserts that an object has everything that is in another one.

@@ -7,6 +7,7 @@ use anyhow::{Result, bail};
 use super::controller;
 use crate::cache;
 use crate::console::{self, say};
+use crate::helm::Reference;
 use crate::layout;
 use crate::process::Task;
 
@@ -23,8 +24,9 @@ pub(crate) struct Arguments {
 /// Builds the controller as it is released, and writes its image.
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let reference = &arguments.reference;
-    let (repository, tag) = reference.rsplit_once(':').unwrap_or_default();
-    if !repository.contains('/') || tag.is_empty() || tag.contains('/') {
+    let parts = Reference::parse(reference);
+    if format!("{}/{}:{}", parts.registry, parts.repository, parts.tag) != *reference || parts.tag.is_empty()
+    {
         bail!("--reference {reference:?} is no full name of an image; write REGISTRY/REPOSITORY:TAG");
     }
     let mut image = controller::image(&controller::build_release()?)?;
