@@ -15,6 +15,10 @@ use crate::k8s::json as k8s_json;
 
 /// Longest name of a pod, a host name.
 const LONGEST_NAME: usize = 63;
+/// Most Pods of a replicated job: batch/v1 takes no Indexed Job with more.
+const MOST_PODS: i64 = 100_000;
+/// Most Pods of a TrainJob: Kubernetes is not tested with more in a whole cluster.
+const MOST_PODS_IN_ALL: i64 = 150_000;
 /// What a Job appends to a pod's name: a hyphen and five characters.
 const POD_SUFFIX: usize = 6;
 
@@ -57,6 +61,35 @@ fn numbers(draft: &Draft<'_>, problems: &mut Problems) {
         let message = format!("{processes} is no number of processes; use 1 or more");
         problems.push(Problem::invalid("spec.trainer.numProcPerNode", message));
     }
+}
+
+/// Refuses more Pods than Kubernetes can run. Reports whether the counts are bounded: before they are, nothing may be
+/// sized by them.
+pub(super) fn counts_are_bounded(draft: &Draft<'_>, problems: &mut Problems) -> bool {
+    let pods = |set: &PodSet| set.replicas.max(0).saturating_mul(set.count.max(0));
+    let in_all = draft
+        .sets
+        .iter()
+        .fold(0_i64, |sum, set| sum.saturating_add(pods(set)));
+    let message = if let Some(set) = draft.sets.iter().find(|set| pods(set) > MOST_PODS) {
+        format!(
+            "replicated job {:?} would have {} Pods; a replicated job can have at most {MOST_PODS}",
+            set.name,
+            pods(set)
+        )
+    } else if in_all > MOST_PODS_IN_ALL {
+        format!("the TrainJob would have {in_all} Pods; it can have at most {MOST_PODS_IN_ALL}")
+    } else {
+        return true;
+    };
+    let asked_by_job = draft.job.num_nodes().is_some_and(|nodes| nodes > MOST_PODS);
+    let (field, fix) = if asked_by_job {
+        ("spec.trainer.numNodes", "use fewer nodes")
+    } else {
+        (RUNTIME_REF, "use a runtime with fewer Pods")
+    };
+    problems.push(Problem::invalid(field, format!("{message}; {fix}")));
+    false
 }
 
 fn initializers(draft: &Draft<'_>, problems: &mut Problems) {

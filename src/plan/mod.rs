@@ -15,6 +15,7 @@ mod draft;
 mod env;
 mod existing;
 mod facts;
+mod files;
 mod frameworks;
 mod gang;
 mod inputs;
@@ -160,6 +161,9 @@ fn prepare(
         check::warn(draft, framework);
     }
     framework.settle_counts(draft);
+    if !check::counts_are_bounded(draft, &mut problems) {
+        return Err(problems);
+    }
     draft.stage(&Stage::Counts, |draft| counts::write(draft));
     draft.stage(&Stage::Resources, |draft| resources::merge(draft, framework));
     framework.check(draft, &mut problems);

@@ -18,7 +18,7 @@ use crate::k8s::upsert;
 use crate::plan::draft::{Draft, PodSet, Role};
 use crate::plan::problem::{Problem, Problems};
 use crate::plan::resolve::RUNTIME_REF;
-use crate::plan::{Recipe, accelerators, check, counts, env, owner, secrets};
+use crate::plan::{Recipe, accelerators, check, counts, env, files, owner, secrets};
 
 /// MPI.
 pub(super) struct Mpi;
@@ -206,6 +206,7 @@ impl Framework for Mpi {
             );
             problems.push(Problem::invalid(RUNTIME_REF, message));
         }
+        hostfile_fits(draft, problems);
         for set in both(draft) {
             check::volume_is_free(draft, set, names::MPI_SSH_VOLUME, problems);
             check::mount_is_free(draft, set, names::NODE, &ssh_path(draft), problems);
@@ -242,7 +243,10 @@ impl Framework for Mpi {
         let hosts = hosts(draft, implementation, slots);
         draft.config_maps.push(ConfigMap {
             metadata: owner::owned(draft.job, hostfile_name(draft)),
-            data: Some(BTreeMap::from([(names::MPI_HOSTFILE.to_owned(), hosts)])),
+            data: Some(BTreeMap::from([(
+                names::MPI_HOSTFILE.to_owned(),
+                hosts.unwrap_or_default(),
+            )])),
             ..ConfigMap::default()
         });
     }
@@ -313,17 +317,33 @@ fn slots(draft: &Draft<'_>) -> i64 {
         .unwrap_or(1)
 }
 
-fn hosts(draft: &Draft<'_>, implementation: &Implementation, slots: i64) -> String {
+/// Returns the hostfile, or `None` if it is larger than a ConfigMap can hold.
+fn hosts(draft: &Draft<'_>, implementation: &Implementation, slots: i64) -> Option<String> {
     let is_host = |set: &&PodSet| set.name == names::NODE || launcher_is_node(draft);
     let named = |set: &PodSet, host: String| match host.split_once('.') {
         Some((bare, _)) if implementation.bare_launcher && set.name == names::LAUNCHER => bare.to_owned(),
         _ => host,
     };
-    both(draft)
+    let hosts = both(draft)
         .filter(is_host)
-        .flat_map(|set| draft.hosts(set).map(move |host| named(set, host)))
-        .map(|host| (implementation.line)(&host, slots))
-        .collect()
+        .flat_map(|set| draft.hosts(set).map(move |host| named(set, host)));
+    files::bounded(hosts.map(|host| (implementation.line)(&host, slots)))
+}
+
+/// Refuses more hosts than a hostfile can list.
+fn hostfile_fits(draft: &Draft<'_>, problems: &mut Problems) {
+    let fits = implementation(draft).is_none_or(|i| hosts(draft, i, slots(draft)).is_some());
+    if !fits {
+        let field = draft
+            .job
+            .num_nodes()
+            .map_or(RUNTIME_REF, |_| "spec.trainer.numNodes");
+        let message = format!(
+            "the hostfile would be larger than the {} bytes that a ConfigMap can hold; use fewer nodes",
+            files::LARGEST
+        );
+        problems.push(Problem::invalid(field, message));
+    }
 }
 
 fn mount_keys(draft: &mut Draft<'_>, index: usize) {

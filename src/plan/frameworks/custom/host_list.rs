@@ -12,6 +12,7 @@ use crate::k8s::json as k8s_json;
 use crate::k8s::json::list_mut;
 use crate::k8s::upsert;
 use crate::plan::draft::{Draft, Role};
+use crate::plan::files;
 use crate::plan::owner;
 use crate::plan::problem::{Problem, Problems};
 use crate::plan::resolve::RUNTIME_REF;
@@ -21,15 +22,12 @@ use crate::plan::roles::Member;
 const DEFAULT_LINE: &str = "$(HOST)";
 /// What a line may refer to.
 pub(super) const VARIABLES: [&str; 4] = ["HOST", "PORT", "RANK", "NUM_PROC_PER_NODE"];
-/// Most bytes of the file: an object of Kubernetes has room for 1 MiB, its metadata included.
-const LARGEST: usize = 1000 * 1000;
-
 fn wanted<'d>(draft: &Draft<'d>) -> Option<&'d HostList> {
     policy(draft.runtime)?.host_list.as_ref()
 }
 
-/// Writes the file.
-fn content(draft: &Draft<'_>, list: &HostList) -> String {
+/// Returns the file, or `None` as soon as it is larger than a ConfigMap can be.
+fn content(draft: &Draft<'_>, list: &HostList) -> Option<String> {
     let jobs = list.replicated_jobs.as_deref();
     let sets: Vec<_> = match jobs {
         Some(jobs) => jobs.iter().filter_map(|job| draft.set(job)).collect(),
@@ -45,16 +43,13 @@ fn content(draft: &Draft<'_>, list: &HostList) -> String {
     });
     let line = list.line.as_deref().unwrap_or(DEFAULT_LINE);
     let (port, processes) = (port(draft).to_string(), processes(draft).to_string());
-    hosts
-        .enumerate()
-        .map(|(rank, host)| {
-            line.replace("$(HOST)", &host)
-                .replace("$(PORT)", &port)
-                .replace("$(RANK)", &rank.to_string())
-                .replace("$(NUM_PROC_PER_NODE)", &processes)
-                + "\n"
-        })
-        .collect()
+    files::bounded(hosts.enumerate().map(|(rank, host)| {
+        line.replace("$(HOST)", &host)
+            .replace("$(PORT)", &port)
+            .replace("$(RANK)", &rank.to_string())
+            .replace("$(NUM_PROC_PER_NODE)", &processes)
+            + "\n"
+    }))
 }
 
 /// Tells what in a Pod spec stands in the way of the file.
@@ -85,11 +80,11 @@ pub(super) fn check(draft: &Draft<'_>, members: &[Member], problems: &mut Proble
             problems.push(Problem::invalid("spec.runtimePatches", message));
         }
     }
-    let length = content(draft, list).len();
-    if length > LARGEST {
+    if content(draft, list).is_none() {
         let message = format!(
-            "the host list of the runtime's mlPolicy.custom.hostList would have {length} bytes, and a ConfigMap has room \
-             for {LARGEST}; use fewer nodes or a shorter line"
+            "the host list of the runtime's mlPolicy.custom.hostList would be larger than the {} bytes that a ConfigMap \
+             can hold; use fewer nodes or a shorter line",
+            files::LARGEST
         );
         problems.push(Problem::invalid(RUNTIME_REF, message));
     }
@@ -120,7 +115,7 @@ pub(super) fn mount(draft: &mut Draft<'_>, members: &[Member]) {
     draft.because(format!("volumes[{}]", names::HOST_LIST_VOLUME), || {
         "the file of mlPolicy.custom.hostList".to_owned()
     });
-    let data = content(draft, list);
+    let Some(data) = content(draft, list) else { return };
     draft.config_maps.push(ConfigMap {
         metadata: owner::owned(draft.job, name),
         data: Some(BTreeMap::from([(names::HOST_LIST_KEY.to_owned(), data)])),
