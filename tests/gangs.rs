@@ -167,7 +167,11 @@ impl Play {
                 pods: Pods::NotMade,
             }
         });
-        let group = plan.gang.iter().find(|object| object["kind"] == "PodGroup");
+        let group = plan
+            .gang_objects
+            .iter()
+            .map(|gang| &gang.object)
+            .find(|object| object["kind"] == "PodGroup");
         let least = group.and_then(|group| {
             group["spec"]["minMember"]
                 .as_i64()
@@ -280,7 +284,7 @@ proptest! {
                 let mut choices = choices.into_iter().cycle();
                 while play.step(choices.next().unwrap()) {}
                 let stuck: Vec<_> = play.parts.iter().filter(|part| part.pods != Pods::Ended).map(|p| p.pods).collect();
-                prop_assert!(stuck.is_empty(), "{stuck:?} of {:#}\n{:#?}", plan.jobset.object, plan.gang);
+                prop_assert!(stuck.is_empty(), "{stuck:?} of {:#}\n{:#?}", plan.jobset.object, plan.gang_objects);
             }
             // Other rules may refuse what was drawn, but these replicated jobs never wait for each other in a circle.
             Err(problems) => prop_assert!(!problems.to_string().contains("podGroupPolicy"), "{problems}"),

@@ -78,7 +78,7 @@ impl Explain {
             tree.insert(&steps(path), line);
         }
         output::out(format!("{}\n{tree}", styled(PLACE, title)))?;
-        if let (None, Some(gang)) = (&self.path, &plan.reserved) {
+        if let (None, Some(gang)) = (&self.path, &plan.gang) {
             output::out(gang::text(gang))?;
         }
         Ok(Exit::Good)

@@ -56,8 +56,8 @@ impl Render {
             secrets,
             snapshot,
             config_maps,
-            gang,
-            reserved: _,
+            gang_objects,
+            gang: _,
             jobset,
             warnings: _,
             trace: _,
@@ -79,7 +79,12 @@ impl Render {
         }
         let secrets = secrets.iter().map(secret);
         let config_maps = snapshot.into_iter().chain(config_maps).map(|map| json!(map));
-        for object in secrets.chain(config_maps).chain(gang).chain([jobset.object]) {
+        let gang_objects = gang_objects.into_iter().map(|gang| gang.object);
+        for object in secrets
+            .chain(config_maps)
+            .chain(gang_objects)
+            .chain([jobset.object])
+        {
             self.print(&object)?;
         }
         Ok(())

@@ -18,7 +18,7 @@ use super::events::Note;
 use super::fetch::Fetched;
 use super::objects;
 use crate::api::{JobSet, names};
-use crate::plan::{JobSetAction, Plan, PlannedJobSet};
+use crate::plan::{GangObject, JobSetAction, Plan, PlannedJobSet, Served};
 use crate::status::own_jobset;
 
 /// How it went.
@@ -78,8 +78,8 @@ async fn execute(
         secrets,
         snapshot,
         config_maps,
-        gang,
-        reserved: _,
+        gang_objects,
+        gang: _,
         jobset: PlannedJobSet {
             object,
             action,
@@ -102,10 +102,10 @@ async fn execute(
         create_snapshot(ctx, fetched, &snapshot).await?;
     }
     for config_map in &config_maps {
-        objects::ensure(ctx, fetched, json!(config_map)).await?;
+        objects::ensure(ctx, fetched, json!(config_map), Served::Whole).await?;
     }
-    for object in gang {
-        objects::ensure(ctx, fetched, object).await?;
+    for GangObject { object, served } in gang_objects {
+        objects::ensure(ctx, fetched, object, served).await?;
     }
     if !frozen.is_empty() {
         ctx.events.send(Note::frozen(fetched.job, &frozen));
@@ -153,6 +153,7 @@ async fn create(
             return Err(Error::KindMissing {
                 kind: names::JOBSET.to_owned(),
                 api_version: names::JOBSET_API_VERSION.to_owned(),
+                served: Served::Whole,
             });
         }
         Err(error) => error,

@@ -7,8 +7,7 @@ use std::time::Duration;
 
 use kube::core::Status;
 
-use crate::api::names;
-use crate::plan::{Problems, Reason};
+use crate::plan::{Problems, Reason, Served};
 
 /// Why a job could not be brought to where it should be.
 #[derive(Debug, thiserror::Error)]
@@ -40,13 +39,15 @@ pub(super) enum Error {
     /// The API server does not know a kind that the job needs.
     #[error(
         "the cluster does not serve {kind} ({api_version}): {}, the job starts as soon as it is there",
-        to_be_served(api_version)
+        to_be_served(*served)
     )]
     KindMissing {
         /// The kind.
         kind: String,
         /// Its API version.
         api_version: String,
+        /// How it is served where it is.
+        served: Served,
     },
     /// The API server takes an object, but not all that it says.
     #[error(
@@ -172,12 +173,11 @@ impl Error {
     }
 }
 
-/// Says how a cluster comes to serve a kind.
-fn to_be_served(api_version: &str) -> &'static str {
-    if api_version == names::SCHEDULING_API_VERSION {
-        "it needs Kubernetes 1.37 with the feature gate GenericWorkload and runtime-config scheduling.k8s.io/v1beta1=true"
-    } else {
-        "install it"
+/// Says what to do so that the cluster serves a kind.
+fn to_be_served(served: Served) -> String {
+    match served {
+        Served::Whole => "install it".to_owned(),
+        Served::Gated { needs } => format!("it needs {needs}"),
     }
 }
 

@@ -15,7 +15,7 @@ use super::context::{Context, Guarded, Key};
 use super::error::{Doing, Error, kind_missing, not_found};
 use super::watch::State;
 use crate::api::{JobSet, TrainJob, names};
-use crate::plan::{self, Inputs, Observed, Runtime};
+use crate::plan::{self, Inputs, Observed, Runtime, Served};
 use crate::status::{Due, due, own_jobset};
 
 /// What there is of a job.
@@ -137,6 +137,7 @@ async fn live_jobset(
         Err(error) if kind_missing(&error) => Err(Error::KindMissing {
             kind: names::JOBSET.to_owned(),
             api_version: names::JOBSET_API_VERSION.to_owned(),
+            served: Served::Whole,
         }),
         Err(error) if not_found(&error) => Ok(None),
         Err(error) => Err(error).doing(|| format!("get JobSet {}", key.name)),

@@ -19,9 +19,8 @@ use super::error::{Class, Doing, Error, kind_missing};
 use super::events::Note;
 use super::fetch::Fetched;
 use super::keys;
-use crate::api::names;
 use crate::k8s::json as k8s_json;
-use crate::plan::NewSecret;
+use crate::plan::{NewSecret, Served};
 
 /// How long a Secret of the wanted name may still be one of an older job that is about to be collected.
 const COLLECTED_WITHIN: Duration = Duration::from_secs(60);
@@ -73,8 +72,13 @@ fn bytes(content: BTreeMap<&'static str, String>) -> BTreeMap<String, ByteString
 }
 
 /// Creates an object, or brings the one that is there up to date.
-pub(super) async fn ensure(ctx: &Context, fetched: &Fetched<'_>, object: Value) -> Result<(), Error> {
-    let object = Wanted::new(ctx, fetched, object);
+pub(super) async fn ensure(
+    ctx: &Context,
+    fetched: &Fetched<'_>,
+    object: Value,
+    served: Served,
+) -> Result<(), Error> {
+    let object = Wanted::new(ctx, fetched, object, served);
     // While there is no JobSet, the object is most likely not there either.
     if fetched.jobset().is_none() {
         match object.create().await {
@@ -102,10 +106,11 @@ struct Wanted {
     kind: String,
     name: String,
     object: Value,
+    served: Served,
 }
 
 impl Wanted {
-    fn new(ctx: &Context, fetched: &Fetched<'_>, object: Value) -> Self {
+    fn new(ctx: &Context, fetched: &Fetched<'_>, object: Value, served: Served) -> Self {
         let text = |path: &[&str]| k8s_json::text(&object, path).unwrap_or_default().to_owned();
         let (api_version, kind, name) = (
             text(&["apiVersion"]),
@@ -121,6 +126,7 @@ impl Wanted {
             kind,
             name,
             object,
+            served,
         }
     }
 
@@ -136,7 +142,7 @@ impl Wanted {
     async fn create(&self) -> Result<(), Error> {
         let typed: DynamicObject =
             serde_json::from_value(self.object.clone()).map_err(|e| Error::Panicked(e.to_string()))?;
-        if self.api_version == names::SCHEDULING_API_VERSION {
+        if let Served::Gated { .. } = self.served {
             let dry = PostParams {
                 dry_run: true,
                 ..post()
@@ -188,6 +194,7 @@ impl Wanted {
             return Error::KindMissing {
                 kind: self.kind.clone(),
                 api_version: self.api_version.clone(),
+                served: self.served,
             };
         }
         Error::Api {

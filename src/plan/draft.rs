@@ -77,7 +77,6 @@ pub(super) struct Draft<'a> {
     pub(super) sets: Vec<PodSet>,
     pub(super) secrets: Vec<NewSecret>,
     pub(super) config_maps: Vec<ConfigMap>,
-    pub(super) gang: Vec<Value>,
     pub(super) warnings: Vec<String>,
     traced: bool,
     trace: Trace,
@@ -89,7 +88,6 @@ pub(super) struct Finished {
     pub(super) jobset: Value,
     pub(super) secrets: Vec<NewSecret>,
     pub(super) config_maps: Vec<ConfigMap>,
-    pub(super) gang: Vec<Value>,
     pub(super) warnings: Vec<String>,
     pub(super) trace: Trace,
 }
@@ -115,7 +113,6 @@ impl<'a> Draft<'a> {
             sets: Vec::new(),
             secrets: Vec::new(),
             config_maps: Vec::new(),
-            gang: Vec::new(),
             warnings: Vec::new(),
             traced,
             trace: Trace::default(),
@@ -179,7 +176,6 @@ impl<'a> Draft<'a> {
             jobset: self.jobset,
             secrets: self.secrets,
             config_maps: self.config_maps,
-            gang: self.gang,
             warnings: self.warnings,
             trace: self.trace,
         }

@@ -36,7 +36,7 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use serde_json::Value;
 
 pub use facts::{Needed, needed};
-pub use gang::{Gang, Member};
+pub use gang::{Gang, GangObject, Member, Served};
 pub use inputs::{Config, Inputs, Known, Observed, Runtime, RuntimeKind};
 pub use problem::{Problem, Problems, Reason};
 pub use secrets::{NewSecret, Recipe};
@@ -54,10 +54,10 @@ pub struct Plan {
     pub snapshot: Option<ConfigMap>,
     /// Files for the pods.
     pub config_maps: Vec<ConfigMap>,
-    /// What a gang scheduler knows the pods by.
-    pub gang: Vec<Value>,
+    /// What a gang scheduler reads.
+    pub gang_objects: Vec<GangObject>,
     /// The pods that are placed together, and what that reserves; `None` where each is placed for itself.
-    pub reserved: Option<Gang>,
+    pub gang: Option<Gang>,
     /// The JobSet.
     pub jobset: PlannedJobSet,
     /// What the author should know although the job runs.
@@ -117,15 +117,15 @@ fn build(inputs: &Inputs<'_>, traced: bool) -> Result<Plan, Problems> {
     );
     draft.stage(&Stage::Trainer, |draft| sections::trainer_env(draft, framework));
     let scheduler = gang::of(resolved.runtime.spec.pod_group_policy.as_ref());
-    let reserved =
-        scheduler.and_then(|scheduler| gang::place(&mut draft, scheduler, framework, inputs.observed));
+    let (gang, gang_objects) = scheduler
+        .and_then(|scheduler| gang::place(&mut draft, scheduler, framework, inputs.observed))
+        .unzip();
     draft.stage(&Stage::Assemble, assemble::complete);
 
     let Finished {
         jobset: object,
         secrets,
         config_maps,
-        gang,
         warnings,
         trace,
     } = draft.finish();
@@ -139,8 +139,8 @@ fn build(inputs: &Inputs<'_>, traced: bool) -> Result<Plan, Problems> {
         secrets,
         snapshot: resolved.snapshot,
         config_maps,
+        gang_objects: gang_objects.unwrap_or_default(),
         gang,
-        reserved,
         jobset,
         warnings,
         trace,

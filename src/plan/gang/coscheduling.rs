@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{Gang, GangScheduler};
+use super::{Gang, GangObject, GangScheduler, Served};
 use crate::api::names;
 use crate::k8s::json as k8s_json;
 use crate::plan::draft::Draft;
@@ -22,14 +22,12 @@ impl GangScheduler for Coscheduling {
         Vec::new()
     }
 
-    fn place(&self, draft: &mut Draft<'_>, gang: &Gang) {
+    fn place(&self, draft: &mut Draft<'_>, gang: &Gang) -> Vec<GangObject> {
         let policy = draft.runtime.spec.pod_group_policy.as_ref();
         let timeout = policy.and_then(|policy| policy.coscheduling.as_ref()?.schedule_timeout_seconds);
         let timeout = timeout.filter(|seconds| *seconds != 0).unwrap_or(DEFAULT_TIMEOUT);
         let mut spec = gang.counted();
         spec.insert("scheduleTimeoutSeconds".to_owned(), json!(timeout));
-        let group = Gang::object(draft.job, names::COSCHEDULING_API_VERSION, names::POD_GROUP, spec);
-        draft.gang.push(group);
         let name = draft.job_name();
         for member in &gang.members {
             if let Some(job) = draft.replicated_job_mut(member.index) {
@@ -37,5 +35,12 @@ impl GangScheduler for Coscheduling {
                     .insert(names::COSCHEDULING_LABEL.to_owned(), json!(name));
             }
         }
+        vec![GangObject::new(
+            draft.job,
+            names::COSCHEDULING_API_VERSION,
+            names::POD_GROUP,
+            spec,
+            Served::Whole,
+        )]
     }
 }

@@ -5,6 +5,7 @@
 
 mod coscheduling;
 mod members;
+mod object;
 mod sum;
 mod volcano;
 mod workload;
@@ -24,6 +25,7 @@ use crate::api::runtime::PodGroupPolicy;
 use crate::k8s::json as k8s_json;
 use crate::k8s::requests;
 
+pub use object::{GangObject, Served};
 pub use sum::{Gang, Member};
 
 /// What one gang scheduler does for a job.
@@ -44,7 +46,7 @@ pub(super) trait GangScheduler: Sync {
     }
 
     /// Marks the members, and makes the objects that the scheduler reads.
-    fn place(&self, draft: &mut Draft<'_>, gang: &Gang);
+    fn place(&self, draft: &mut Draft<'_>, gang: &Gang) -> Vec<GangObject>;
 }
 
 /// Lists the gang schedulers that a policy sets.
@@ -120,14 +122,14 @@ fn priority_classes_exist(
     }
 }
 
-/// Marks the members, adds what the scheduler reads, and tells what the author should know. Without pods there is
+/// Marks the members, makes what the scheduler reads, and warns of what the author should know. Without pods there is
 /// no gang.
 pub(super) fn place(
     draft: &mut Draft<'_>,
     scheduler: &'static dyn GangScheduler,
     framework: &dyn Framework,
     observed: &Observed,
-) -> Option<Gang> {
+) -> Option<(Gang, Vec<GangObject>)> {
     let gang = gather(draft, scheduler, framework, observed);
     warn(draft, scheduler, &gang, observed);
     if gang.awaited() == 0 {
@@ -136,8 +138,8 @@ pub(super) fn place(
     let stage = Stage::Gang {
         name: scheduler.name(),
     };
-    draft.stage(&stage, |draft| scheduler.place(draft, &gang));
-    Some(gang)
+    let objects = draft.stage(&stage, |draft| scheduler.place(draft, &gang));
+    Some((gang, objects))
 }
 
 fn gather(

@@ -2,9 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::api::TrainJob;
 use crate::k8s::requests::Amounts;
-use crate::plan::owner;
 
 /// Pods that are placed all together or not at all.
 #[derive(Clone, Debug)]
@@ -48,21 +46,6 @@ impl Gang {
     pub fn reserves(&self) -> Amounts {
         let sums = self.members.iter().map(Member::reserves);
         sums.fold(Amounts::default(), |sum, one| sum.plus(&one))
-    }
-
-    /// Makes an object that goes with the job and has its name.
-    pub(in crate::plan) fn object(
-        job: &TrainJob,
-        api_version: &str,
-        kind: &str,
-        spec: Map<String, Value>,
-    ) -> Value {
-        json!({
-            "apiVersion": api_version,
-            "kind": kind,
-            "metadata": owner::owned(job, job.name().to_owned()),
-            "spec": spec,
-        })
     }
 
     /// Starts the spec of a PodGroup that counts pods and resources, as those outside of Kubernetes do.

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Gang, GangScheduler};
+use super::{Gang, GangObject, GangScheduler, Served};
 use crate::api::names;
 use crate::api::runtime::NetworkTopology;
 use crate::k8s::json as k8s_json;
@@ -38,7 +38,7 @@ impl GangScheduler for Volcano {
             .then_some("they name the default scheduler; set schedulerName: volcano in the runtime")
     }
 
-    fn place(&self, draft: &mut Draft<'_>, gang: &Gang) {
+    fn place(&self, draft: &mut Draft<'_>, gang: &Gang) -> Vec<GangObject> {
         let mut spec = gang.counted();
         if let Some(queue) = queue(draft) {
             spec.insert("queue".to_owned(), json!(queue));
@@ -51,8 +51,6 @@ impl GangScheduler for Volcano {
         if let Some(topology) = policy.and_then(|policy| policy.volcano.as_ref()?.network_topology.as_ref()) {
             spec.insert("networkTopology".to_owned(), network(topology));
         }
-        let group = Gang::object(draft.job, names::VOLCANO_API_VERSION, names::POD_GROUP, spec);
-        draft.gang.push(group);
         let name = draft.job_name();
         for member in &gang.members {
             if let Some(job) = draft.replicated_job_mut(member.index) {
@@ -60,6 +58,13 @@ impl GangScheduler for Volcano {
                     .insert(names::VOLCANO_GROUP_ANNOTATION.to_owned(), json!(name));
             }
         }
+        vec![GangObject::new(
+            draft.job,
+            names::VOLCANO_API_VERSION,
+            names::POD_GROUP,
+            spec,
+            Served::Whole,
+        )]
     }
 }
 

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
 
-use super::{Gang, GangScheduler};
+use super::{Gang, GangObject, GangScheduler, Served};
 use crate::api::names;
 use crate::api::runtime::WorkloadPolicy;
 use crate::k8s::json as k8s_json;
@@ -18,6 +18,10 @@ use crate::plan::resolve::RUNTIME_REF;
 
 /// Name of the one template of the Workload.
 const TEMPLATE: &str = "gang";
+/// The kinds, and some of their fields, are behind feature gates.
+const SERVED: Served = Served::Gated {
+    needs: "Kubernetes 1.37 with the feature gate GenericWorkload and runtime-config scheduling.k8s.io/v1beta1=true",
+};
 
 /// Kubernetes' own gang scheduling.
 pub(super) struct Workload;
@@ -47,7 +51,7 @@ impl GangScheduler for Workload {
         )
     }
 
-    fn place(&self, draft: &mut Draft<'_>, gang: &Gang) {
+    fn place(&self, draft: &mut Draft<'_>, gang: &Gang) -> Vec<GangObject> {
         let terms = terms(draft, gang);
         let name = draft.job_name();
         let mut template = Map::from_iter([("name".to_owned(), json!(TEMPLATE))]);
@@ -60,11 +64,6 @@ impl GangScheduler for Workload {
         let reference = json!({"workloadName": name, "templateName": TEMPLATE});
         let mut group = Map::from_iter([("workloadRef".to_owned(), reference)]);
         group.extend(terms);
-        for (kind, spec) in [(names::WORKLOAD, workload), (names::POD_GROUP, group)] {
-            draft
-                .gang
-                .push(Gang::object(draft.job, names::SCHEDULING_API_VERSION, kind, spec));
-        }
         let class = policy(draft).and_then(|policy| policy.priority_class_name.clone());
         for member in &gang.members {
             let Some(pod) = draft.pod_spec_mut(member.index) else {
@@ -75,6 +74,11 @@ impl GangScheduler for Workload {
                 pod.insert("priorityClassName".to_owned(), json!(class));
             }
         }
+        let object =
+            |(kind, spec)| GangObject::new(draft.job, names::SCHEDULING_API_VERSION, kind, spec, SERVED);
+        [(names::WORKLOAD, workload), (names::POD_GROUP, group)]
+            .map(object)
+            .into()
     }
 }
 
