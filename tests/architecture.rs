@@ -14,7 +14,7 @@ const DOORS: [(&str, &[&str]); 10] = [
     ("plan", &["api", "k8s"]),
     ("status", &["api", "k8s"]),
     ("admission", &["api", "k8s", "plan", "status"]),
-    ("schema", &["api"]),
+    ("schema", &["api", "k8s"]),
     ("catalog", &["api"]),
     (
         "controller",

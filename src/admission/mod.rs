@@ -16,7 +16,7 @@ pub use runtime::runtime;
 pub use time::stamp_patches;
 pub use train_job::{Operation, TrainJobRequest, train_job};
 
-use crate::plan::Problems;
+use crate::k8s::problem::Problems;
 
 /// What admission says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

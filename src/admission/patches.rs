@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::api::trainjob::RuntimePatch;
 use crate::api::{JobSet, TrainJob};
-use crate::plan::Problem;
+use crate::k8s::problem::Problem;
 
 const FIELD: &str = "spec.runtimePatches";
 

@@ -2,7 +2,7 @@
 
 use super::Verdict;
 use crate::api::names;
-use crate::plan::{Problem, Runtime, runtime_rules};
+use crate::plan::{Runtime, runtime_rules};
 
 /// Judges a runtime that is created or changed; both are judged alike.
 ///
@@ -14,16 +14,10 @@ pub fn runtime(runtime: &Runtime) -> Verdict {
     {
         return Verdict::default();
     }
-    let mut verdict = Verdict {
+    Verdict {
+        problems: runtime_rules::check(runtime),
         warnings: runtime_rules::warnings(runtime),
-        ..Verdict::default()
-    };
-    verdict.problems.extend(
-        runtime_rules::check(runtime)
-            .into_iter()
-            .map(|(field, message)| Problem::invalid(field, message)),
-    );
-    verdict
+    }
 }
 
 #[cfg(test)]

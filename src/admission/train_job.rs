@@ -4,7 +4,8 @@ use serde_json::Value;
 
 use super::{Verdict, patches};
 use crate::api::TrainJob;
-use crate::plan::{self, Config, Inputs, Observed, Problems, Reason, Runtime};
+use crate::k8s::problem::{Problem, Problems, Reason};
+use crate::plan::{self, Config, Inputs, Observed, Runtime};
 
 /// What is done to a `TrainJob`.
 #[derive(Clone, Copy, Debug)]
@@ -75,9 +76,9 @@ fn update(request: &TrainJobRequest<'_>, old: &TrainJob) -> Verdict {
     Verdict { problems, warnings }
 }
 
-/// Tells whether a problem may only keep a job from being created: its name, and a runtime that has gone since.
-fn settled_at_creation(problem: &plan::Problem) -> bool {
-    problem.field.as_str() == "metadata.name" || problem.reason == Reason::RuntimeNotFound
+/// Reports whether a problem can only refuse a creation: an unsuitable name, or a runtime that was deleted since.
+fn settled_at_creation(problem: &Problem) -> bool {
+    matches!(problem.reason, Reason::Name | Reason::NotFound)
 }
 
 fn planned(request: &TrainJobRequest<'_>, observed: &Observed) -> (Problems, Vec<String>) {

@@ -13,7 +13,8 @@ use serde_json::Value;
 use crate::admission::{self, Operation, TrainJobRequest, Verdict};
 use crate::api::{ClusterTrainingRuntime, JobSet, TrainJob, TrainingRuntime, names};
 use crate::k8s::json as k8s_json;
-use crate::plan::{Config, Known, Observed, Problem, Problems, Reason, Runtime, RuntimeKind, suggest};
+use crate::k8s::problem::{Problem, Problems, Reason};
+use crate::plan::{Config, Known, Observed, Runtime, RuntimeKind, suggest};
 use crate::{catalog, schema};
 
 /// What became of one document.
@@ -139,7 +140,7 @@ impl Offline {
         let namespace = text(&["metadata", "namespace"]).filter(|_| kind != names::CLUSTER_TRAINING_RUNTIME);
         let name = text(&["metadata", "name"]).unwrap_or_default();
 
-        let mut found: Vec<schema::Problem> = schema.unknown_fields(&json);
+        let mut problems = schema.unknown_fields(&json);
         schema.prune(&mut json);
         let template = template(&json);
         schema.set_defaults(&mut json);
@@ -149,15 +150,12 @@ impl Offline {
             admission::canonicalize(&mut json);
         }
         let old = self.json_of(kind, namespace.as_deref(), &name).cloned();
-        found.extend(schema.validate(&json, old.as_ref()));
+        problems.extend(schema.validate(&json, old.as_ref()));
 
-        let mut verdict = Verdict::default();
-        verdict.warnings.extend(warning);
-        verdict.problems.extend(
-            found
-                .into_iter()
-                .map(|p| Problem::invalid(p.field.as_str(), p.message)),
-        );
+        let mut verdict = Verdict {
+            problems,
+            warnings: warning.into_iter().collect(),
+        };
         let judged = match RuntimeKind::from_name(kind) {
             Some(RuntimeKind::Namespaced) => {
                 self.admit_runtime::<TrainingRuntime>(json, template, &mut verdict)
@@ -240,7 +238,7 @@ impl Offline {
     /// Adds what is known of a runtime that does not exist.
     fn with_hints(&self, job: &TrainJob, problems: Problems) -> Vec<Problem> {
         let with_hint = |mut problem: Problem| {
-            if problem.reason == Reason::RuntimeNotFound {
+            if problem.reason == Reason::NotFound {
                 problem.message.push_str(&self.hint(job));
             }
             problem

@@ -8,8 +8,9 @@ use super::offline::{Offline, Outcome};
 use super::output::{self, BAD, Exit, PLACE, WARN, styled};
 use super::{Files, Settings, input};
 use crate::api::{TrainJob, names};
+use crate::k8s::problem::Problems;
 use crate::k8s::yaml;
-use crate::plan::{self, Config, Inputs, NewSecret, Plan, Problems};
+use crate::plan::{self, Config, Inputs, NewSecret, Plan};
 
 /// Prints every object that the controller would make of the TrainJobs in FILE, in the order it applies them.
 #[derive(clap::Args)]

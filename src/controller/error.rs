@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use kube::core::Status;
 
-use crate::plan::{Problems, Reason, Served};
+use crate::k8s::problem::{Problems, Reason};
+use crate::plan::Served;
 
 /// Why a job could not be brought to where it should be.
 #[derive(Debug, thiserror::Error)]
@@ -138,9 +139,9 @@ impl Error {
         match self {
             Self::Unreadable(_) | Self::UnreadableOther { .. } => Class::Invalid,
             Self::Refused(problems) => match problems.reason() {
-                Some(Reason::RuntimeNotSupported) => Class::Impossible,
-                Some(Reason::RuntimeNotFound | Reason::Snapshot | Reason::Foreign) => Class::Waiting,
-                Some(Reason::Invalid) | None => Class::Invalid,
+                Some(Reason::Unsupported) => Class::Impossible,
+                Some(Reason::NotFound | Reason::Unreadable | Reason::Foreign) => Class::Waiting,
+                Some(Reason::Name | Reason::Invalid) | None => Class::Invalid,
             },
             Self::Foreign { .. }
             | Self::KindMissing { .. }

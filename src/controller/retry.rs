@@ -96,7 +96,7 @@ fn spread<K: Hash>(delay: Duration, key: &K, count: u32) -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::{Problem, Reason};
+    use crate::k8s::problem::{Problem, Reason};
 
     fn problem(reason: Reason) -> Error {
         Error::Refused(Problem::new(reason, "spec", "no").into())
@@ -113,19 +113,19 @@ mod tests {
     #[test]
     fn what_time_cannot_heal_is_not_tried_again() {
         let retries = Retries::default();
-        assert_eq!(retries.after(&"a", &problem(Reason::RuntimeNotSupported)), None);
+        assert_eq!(retries.after(&"a", &problem(Reason::Unsupported)), None);
     }
 
     #[test]
     fn a_success_starts_anew() {
         let retries = Retries::default();
         for _ in 0..9 {
-            retries.after(&"a", &problem(Reason::RuntimeNotFound));
+            retries.after(&"a", &problem(Reason::NotFound));
         }
         assert_eq!(retries.count(&"a"), 9);
-        assert!(retries.repeats(&"a", &problem(Reason::RuntimeNotFound).text()));
+        assert!(retries.repeats(&"a", &problem(Reason::NotFound).text()));
         retries.forget(&"a");
-        assert!(retries.after(&"a", &problem(Reason::RuntimeNotFound)).unwrap() <= FIRST);
+        assert!(retries.after(&"a", &problem(Reason::NotFound)).unwrap() <= FIRST);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 pub mod json;
 pub mod path;
+pub mod problem;
 pub mod quantity;
 pub mod requests;
 pub mod strategic;

@@ -34,6 +34,11 @@ impl FieldPath {
         Self(format!("{}[{key}]", self.0))
     }
 
+    /// Reports whether this is the object as a whole.
+    pub fn is_root(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Gives the path as text.
     pub fn as_str(&self) -> &str {
         &self.0

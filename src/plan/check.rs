@@ -6,12 +6,12 @@ use serde_json::Value;
 
 use super::draft::{Draft, PodSet};
 use super::frameworks::{Framework, Part};
-use super::problem::{Problem, Problems, Reason};
 use super::resolve::RUNTIME_REF;
 use super::runtime_rules;
 use crate::api::trainjob::InitializerSource;
 use crate::api::{JobSet, TrainJob, names};
 use crate::k8s::json as k8s_json;
+use crate::k8s::problem::{Problem, Problems, Reason};
 
 /// Longest name of a pod, a host name.
 const LONGEST_NAME: usize = 63;
@@ -33,20 +33,16 @@ pub(super) fn before_patches(draft: &Draft<'_>, framework: &dyn Framework, probl
 
 /// A label that switches the admission of a runtime off does not make a broken one usable.
 fn runtime(draft: &Draft<'_>, problems: &mut Problems) {
-    problems.extend(
-        runtime_rules::check(draft.runtime)
-            .into_iter()
-            .map(|(field, message)| {
-                Problem::invalid(
-                    RUNTIME_REF,
-                    format!(
-                        "{} {:?} cannot be used: {field}: {message}",
-                        draft.runtime.kind.name(),
-                        draft.runtime.name()
-                    ),
-                )
-            }),
-    );
+    problems.extend(runtime_rules::check(draft.runtime).into_iter().map(|problem| {
+        Problem::invalid(
+            RUNTIME_REF,
+            format!(
+                "{} {:?} cannot be used: {problem}",
+                draft.runtime.kind.name(),
+                draft.runtime.name()
+            ),
+        )
+    }));
 }
 
 fn numbers(draft: &Draft<'_>, problems: &mut Problems) {
@@ -303,7 +299,7 @@ pub(super) fn names_fit(draft: &Draft<'_>, problems: &mut Problems) {
             set.replicas,
             set.count,
         );
-        problems.push(Problem::invalid("metadata.name", message));
+        problems.push(Problem::new(Reason::Name, "metadata.name", message));
     }
 }
 

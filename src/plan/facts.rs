@@ -7,10 +7,10 @@ use serde_json::Value;
 
 use super::draft::Draft;
 use super::inputs::{Inputs, Observed};
-use super::problem::Problems;
 use super::{gang, patches, resolve};
 use crate::api::names;
 use crate::k8s::json as k8s_json;
+use crate::k8s::problem::Problems;
 use crate::k8s::requests::{Amounts, Surroundings};
 
 /// Facts that a plan looks at besides those that every job needs.

@@ -22,7 +22,6 @@ mod inputs;
 mod kueue;
 mod owner;
 mod patches;
-mod problem;
 mod resolve;
 mod resources;
 mod roles;
@@ -38,10 +37,10 @@ use serde_json::Value;
 pub use facts::{Needed, needed};
 pub use gang::{Gang, GangObject, Member, Served};
 pub use inputs::{Config, Inputs, Known, Observed, Runtime, RuntimeKind};
-pub use problem::{Problem, Problems, Reason};
 pub use secrets::{NewSecret, Recipe};
 pub use trace::{Entry, Stage, Trace};
 
+use crate::k8s::problem::Problems;
 use draft::{Draft, Finished};
 
 /// All that is to be done for a job, in the order of the fields: no pod waits for what it mounts.

@@ -3,13 +3,13 @@
 use serde_json::{Map, Value};
 
 use super::draft::{Draft, PodSet};
-use super::problem::{Problem, Problems};
 use super::suggest;
 use super::trace::Stage;
 use crate::api::names;
 use crate::api::trainjob::RuntimePatch;
 use crate::k8s::json as k8s_json;
 use crate::k8s::path::FieldPath;
+use crate::k8s::problem::{Problem, Problems};
 use crate::k8s::strategic;
 
 /// Containers that the job's own sections set; patches may not set their environment.

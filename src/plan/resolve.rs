@@ -7,8 +7,9 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::{Value, json};
 
-use super::{Inputs, Problem, Reason, Runtime, RuntimeKind, owner};
+use super::{Inputs, Runtime, RuntimeKind, owner};
 use crate::api::{ClusterTrainingRuntime, TrainJob, TrainingRuntime, names};
+use crate::k8s::problem::{Problem, Reason};
 use crate::k8s::yaml;
 
 /// Where the reference stands in a TrainJob.
@@ -32,7 +33,7 @@ pub(super) fn resolve<'a>(inputs: &Inputs<'a>) -> Result<Resolved<'a>, Problem> 
             names::TRAINING_RUNTIME,
             names::GROUP,
         );
-        return Err(Problem::new(Reason::RuntimeNotSupported, RUNTIME_REF, message));
+        return Err(Problem::new(Reason::Unsupported, RUNTIME_REF, message));
     };
     if let Some(snapshot) = &inputs.observed.snapshot {
         let runtime = Cow::Owned(thaw(inputs.job, kind, snapshot)?);
@@ -51,7 +52,7 @@ pub(super) fn resolve<'a>(inputs: &Inputs<'a>) -> Result<Resolved<'a>, Problem> 
             kind.name(),
             reference.name,
         );
-        return Err(Problem::new(Reason::RuntimeNotFound, RUNTIME_REF, message));
+        return Err(Problem::new(Reason::NotFound, RUNTIME_REF, message));
     };
     let snapshot = freeze(inputs.job, runtime)?;
     Ok(Resolved {
@@ -68,7 +69,7 @@ fn namespace(job: &TrainJob) -> &str {
 fn freeze(job: &TrainJob, runtime: &Runtime) -> Result<ConfigMap, Problem> {
     let trouble = |e: &dyn std::fmt::Display| {
         Problem::new(
-            Reason::Snapshot,
+            Reason::Unreadable,
             RUNTIME_REF,
             format!("the runtime cannot be written as a snapshot: {e}"),
         )
@@ -96,13 +97,13 @@ fn thaw(job: &TrainJob, kind: RuntimeKind, snapshot: &ConfigMap) -> Result<Runti
     let name = snapshot.metadata.name.as_deref().unwrap_or_default();
     let broken = |what: String| {
         let message = format!("ConfigMap {name:?} {what}; delete it to take the snapshot again");
-        Problem::new(Reason::Snapshot, RUNTIME_REF, message)
+        Problem::new(Reason::Unreadable, RUNTIME_REF, message)
     };
     if !job.controls(&snapshot.metadata) {
         let message = format!(
             "ConfigMap {name:?} belongs to another object; waiting until it is gone, or delete it if nobody needs it"
         );
-        return Err(Problem::new(Reason::Snapshot, RUNTIME_REF, message));
+        return Err(Problem::new(Reason::Foreign, RUNTIME_REF, message));
     }
     let yaml = snapshot
         .data

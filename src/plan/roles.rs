@@ -8,11 +8,11 @@ use std::fmt::Display;
 use serde_json::{Value, json};
 
 use super::draft::{Draft, PodSet, Role};
-use super::problem::{Problem, Problems};
 use super::resolve::RUNTIME_REF;
 use super::{check, env};
 use crate::api::names;
 use crate::k8s::json::{self as k8s_json, list_mut};
+use crate::k8s::problem::{Problem, Problems};
 use crate::k8s::upsert;
 
 /// A replicated job with a role.

@@ -8,12 +8,13 @@ use super::{Runtime, frameworks, gang, roles, suggest};
 use crate::api::names;
 use crate::k8s::json as k8s_json;
 use crate::k8s::path::FieldPath;
+use crate::k8s::problem::{Problem, Problems};
 
 /// Lists what is wrong with a runtime, with paths of the runtime.
 ///
 /// A label that switches the admission of runtimes off does not switch these rules off for the jobs that name it.
-pub fn check(runtime: &Runtime) -> Vec<(FieldPath, String)> {
-    let mut found = Vec::new();
+pub fn check(runtime: &Runtime) -> Problems {
+    let mut found = Problems::default();
     check_policies(runtime, &mut found);
     for (index, job) in replicated_jobs(runtime).iter().enumerate() {
         if let Some((ancestor, container)) = ancestor(job).and_then(section_container) {
@@ -33,7 +34,7 @@ pub(super) fn check_named_jobs<'r>(
     named: impl Iterator<Item = &'r str>,
     list: &FieldPath,
     field: &str,
-    found: &mut Vec<(FieldPath, String)>,
+    found: &mut Problems,
 ) {
     let known = || replicated_jobs(runtime).iter().map(name_of);
     let mut seen = Vec::new();
@@ -41,21 +42,23 @@ pub(super) fn check_named_jobs<'r>(
         let path = list.index(index);
         let path = if field.is_empty() { path } else { path.field(field) };
         if seen.contains(&name) {
-            found.push((path, format!("{name:?} is there twice; keep one of the two")));
+            found.push(Problem::invalid(
+                path,
+                format!("{name:?} is there twice; keep one of the two"),
+            ));
         } else if !known().any(|job| job == name) {
             let hint = suggest::closest(name, known());
-            found.push((path, format!("the runtime has no replicated job {name:?}{hint}")));
+            found.push(Problem::invalid(
+                path,
+                format!("the runtime has no replicated job {name:?}{hint}"),
+            ));
         }
         seen.push(name);
     }
 }
 
 /// Finds replicated jobs that have a role by their name and label, but no container whose program would play it.
-pub(super) fn check_programs(
-    runtime: &Runtime,
-    has_role: impl Fn(&str, bool) -> bool,
-    found: &mut Vec<(FieldPath, String)>,
-) {
+pub(super) fn check_programs(runtime: &Runtime, has_role: impl Fn(&str, bool) -> bool, found: &mut Problems) {
     for (index, job) in replicated_jobs(runtime).iter().enumerate() {
         let trains = ancestor(job) == Some(names::TRAINER);
         // One that trains is told of by the rule of its section.
@@ -63,7 +66,7 @@ pub(super) fn check_programs(
             continue;
         }
         let path = FieldPath::new("spec.template.spec.replicatedJobs").index(index);
-        found.push((
+        found.push(Problem::invalid(
             path.field("template.spec.template.spec.containers"),
             format!(
                 "replicated job {:?} has a role in the framework, and it cannot be told which of its containers plays \
@@ -199,18 +202,18 @@ fn launcher_warnings(runtime: &Runtime, found: &mut Vec<String>) {
     }
 }
 
-fn check_policies(runtime: &Runtime, found: &mut Vec<(FieldPath, String)>) {
+fn check_policies(runtime: &Runtime, found: &mut Problems) {
     if let Some(ml) = &runtime.spec.ml_policy {
         let path = FieldPath::new("spec.mlPolicy");
         let set = frameworks::names(ml);
         if set.len() > 1 {
-            found.push((
+            found.push(Problem::invalid(
                 path.clone(),
                 format!("{} are set; keep only one of them", set.join(" and ")),
             ));
         }
         if let Some(nodes) = ml.num_nodes.filter(|&n| n < 0) {
-            found.push((
+            found.push(Problem::invalid(
                 path.field("numNodes"),
                 format!("{nodes} is no number of nodes; it must be 0 or more"),
             ));
@@ -219,7 +222,7 @@ fn check_policies(runtime: &Runtime, found: &mut Vec<(FieldPath, String)>) {
         if let Some(other) =
             implementation.filter(|i| !i.is_empty() && !names::MPI_IMPLEMENTATIONS.contains(i))
         {
-            found.push((
+            found.push(Problem::invalid(
                 path.field("mpi").field("mpiImplementation"),
                 format!(
                     "{other:?} is not supported; use one of {}",
@@ -235,7 +238,7 @@ fn check_policies(runtime: &Runtime, found: &mut Vec<(FieldPath, String)>) {
         .map(gang::names)
         .unwrap_or_default();
     if gangs.len() > 1 {
-        found.push((
+        found.push(Problem::invalid(
             FieldPath::new("spec.podGroupPolicy"),
             format!(
                 "{} are set; keep only the one that places the pods",
@@ -245,12 +248,12 @@ fn check_policies(runtime: &Runtime, found: &mut Vec<(FieldPath, String)>) {
     }
 }
 
-fn check_replicas(job: &Value, ancestor: &str, path: &FieldPath, found: &mut Vec<(FieldPath, String)>) {
+fn check_replicas(job: &Value, ancestor: &str, path: &FieldPath, found: &mut Problems) {
     if let Some(replicas) = job
         .get("replicas")
         .filter(|r| !r.is_null() && r.as_i64() != Some(1))
     {
-        found.push((
+        found.push(Problem::invalid(
             path.field("replicas"),
             format!(
                 "{replicas} replicas; a replicated job labelled {}={ancestor} must have 1 (the number of nodes is its \
@@ -261,13 +264,7 @@ fn check_replicas(job: &Value, ancestor: &str, path: &FieldPath, found: &mut Vec
     }
 }
 
-fn check_container(
-    job: &Value,
-    ancestor: &str,
-    wanted: &str,
-    path: &FieldPath,
-    found: &mut Vec<(FieldPath, String)>,
-) {
+fn check_container(job: &Value, ancestor: &str, wanted: &str, path: &FieldPath, found: &mut Problems) {
     let containers = job
         .pointer("/template/spec/template/spec/containers")
         .and_then(Value::as_array)
@@ -277,7 +274,7 @@ fn check_container(
         return;
     }
     let has: Vec<String> = containers.iter().map(|c| format!("{:?}", name_of(c))).collect();
-    found.push((
+    found.push(Problem::invalid(
         path.field("template.spec.template.spec.containers"),
         format!(
             "a replicated job labelled {}={ancestor} needs a container named {wanted:?}; it has {}",
@@ -341,7 +338,7 @@ mod tests {
     fn fields(spec: Value) -> Vec<String> {
         check(&runtime(spec))
             .into_iter()
-            .map(|(f, _)| f.to_string())
+            .map(|problem| problem.field.to_string())
             .collect()
     }
 

@@ -28,8 +28,8 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::api::names::{API_VERSION, CLUSTER_TRAINING_RUNTIME, TRAIN_JOB, TRAINING_RUNTIME};
+use crate::k8s::problem::Problems;
 use node::Node;
-pub use problem::Problem;
 use problem::Report;
 
 /// Gives the three CRDs, whole.
@@ -93,7 +93,7 @@ impl Schema {
 
     /// Finds the fields that the schema does not know. The API server refuses them if the client asks for strict
     /// validation, as kubectl does, and drops them otherwise.
-    pub fn unknown_fields(&self, object: &Value) -> Vec<Problem> {
+    pub fn unknown_fields(&self, object: &Value) -> Problems {
         let mut report = Report::default();
         unknown::find(&self.root, object, &mut report);
         report.into_problems()
@@ -105,7 +105,7 @@ impl Schema {
     }
 
     /// Finds everything that the API server would refuse in an object, or in the change from `old` to it.
-    pub fn validate(&self, object: &Value, old: Option<&Value>) -> Vec<Problem> {
+    pub fn validate(&self, object: &Value, old: Option<&Value>) -> Problems {
         let mut report = Report::default();
         for (field, expected) in [("apiVersion", API_VERSION), ("kind", self.kind.as_str())] {
             let found = object.get(field);

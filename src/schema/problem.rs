@@ -1,42 +1,24 @@
 //! What is wrong with an object, where it is wrong, and how its values are shown.
 
-use std::fmt::{self, Write};
+use std::fmt::Write;
 
 use serde_json::Value;
 
-/// One thing that the API server would refuse.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Problem {
-    /// Where it is wrong, as Kubernetes writes it: `spec.trainer.env[1]`, `metadata.labels[a.io/b]`; empty for the
-    /// object as a whole.
-    pub field: String,
-    /// What was found and what to do about it.
-    pub message: String,
-}
-
-impl fmt::Display for Problem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.field.is_empty() {
-            return f.write_str(&self.message);
-        }
-        write!(f, "{}: {}", self.field, self.message)
-    }
-}
+use crate::k8s::path::FieldPath;
+use crate::k8s::problem::{Problem, Problems};
 
 /// What is found on a walk through an object. The path grows on the way down and is cut on the way up.
 #[derive(Default)]
 pub(super) struct Report {
     path: String,
-    problems: Vec<Problem>,
+    problems: Problems,
 }
 
 impl Report {
     /// Notes a problem at the current place.
     pub(super) fn add(&mut self, message: impl Into<String>) {
-        self.problems.push(Problem {
-            field: self.path.clone(),
-            message: message.into(),
-        });
+        let field = FieldPath::new(self.path.clone());
+        self.problems.push(Problem::invalid(field, message));
     }
 
     /// Gives the number of problems so far.
@@ -45,7 +27,7 @@ impl Report {
     }
 
     /// Gives all problems, in the order in which they were found.
-    pub(super) fn into_problems(self) -> Vec<Problem> {
+    pub(super) fn into_problems(self) -> Problems {
         self.problems
     }
 

@@ -2,7 +2,8 @@
 //! API server (1.37) with these CRDs, and the objects in `accepts_what_the_api_server_accepts` to be taken.
 
 use serde_json::Value;
-use trainer::schema::{self, Problem};
+use trainer::k8s::problem::{Problem, Problems};
+use trainer::schema;
 
 use super::object;
 
@@ -16,7 +17,11 @@ fn update(kind: &str, old: &str, new: &str) -> Vec<Problem> {
     let schema = schema::of(kind).expect("the kind is ours");
     let mut old = object(kind, old);
     schema.set_defaults(&mut old);
-    assert_eq!(schema.validate(&old, None), [], "the old object is right");
+    assert_eq!(
+        schema.validate(&old, None),
+        Problems::default(),
+        "the old object is right"
+    );
     check(&object(kind, new), Some(&old))
 }
 
@@ -27,13 +32,13 @@ fn check(object: &Value, old: Option<&Value>) -> Vec<Problem> {
     schema.prune(&mut object);
     schema.set_defaults(&mut object);
     problems.extend(schema.validate(&object, old));
-    problems
+    problems.into_iter().collect()
 }
 
 /// Asserts the fields that are refused, and that the first message has these words.
 #[track_caller]
 fn refused(problems: &[Problem], fields: &[&str], words: &str) {
-    let found: Vec<_> = problems.iter().map(|problem| problem.field.as_str()).collect();
+    let found: Vec<_> = problems.iter().map(|problem| problem.field.to_string()).collect();
     assert_eq!(found, fields, "{problems:?}");
     assert!(problems[0].message.contains(words), "{}", problems[0]);
 }
@@ -386,7 +391,7 @@ fn what_an_update_does_not_touch_is_not_checked_again() {
     let old = object("TrainJob", &job("trainer: {numNodes: -1}"));
     let mut new = old.clone();
     new["spec"]["suspend"] = true.into();
-    assert_eq!(schema.validate(&new, Some(&old)), []);
+    assert!(schema.validate(&new, Some(&old)).is_empty());
 }
 
 #[test]
@@ -509,7 +514,7 @@ fn an_object_has_a_name_and_its_kind() {
         None,
     );
     refused(
-        &problems,
+        &problems.into_iter().collect::<Vec<_>>(),
         &["apiVersion", "kind", "metadata.name"],
         "must be trainer.kubeflow.org/v1alpha1, is absent",
     );
@@ -525,7 +530,7 @@ fn everything_is_told_at_once() {
                 {name: A}]}, initializer: {model: {storageUri: x}}}}";
     let mut fields: Vec<_> = create("TrainJob", yaml)
         .into_iter()
-        .map(|problem| problem.field)
+        .map(|problem| problem.field.to_string())
         .collect();
     fields.sort();
     let expected = [

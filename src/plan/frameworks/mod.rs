@@ -16,10 +16,9 @@ mod xgboost;
 use super::Runtime;
 use super::counts;
 use super::draft::{Draft, PodSet, Role};
-use super::problem::Problems;
 use crate::api::TrainJob;
 use crate::api::runtime::MlPolicy;
-use crate::k8s::path::FieldPath;
+use crate::k8s::problem::Problems;
 
 /// What one framework does for a job.
 ///
@@ -76,7 +75,7 @@ pub(super) trait Framework: Sync {
     }
 
     /// Finds what is wrong with a runtime, whatever the job.
-    fn check_runtime(&self, _runtime: &Runtime, _found: &mut Vec<(FieldPath, String)>) {}
+    fn check_runtime(&self, _runtime: &Runtime, _found: &mut Problems) {}
 
     /// Finds what is wrong with the job for this framework alone.
     fn check(&self, _draft: &Draft<'_>, _problems: &mut Problems) {}

@@ -14,9 +14,9 @@ use super::{Framework, Part};
 use crate::api::names;
 use crate::api::runtime::MpiPolicy;
 use crate::k8s::json::list_mut;
+use crate::k8s::problem::{Problem, Problems};
 use crate::k8s::upsert;
 use crate::plan::draft::{Draft, PodSet, Role};
-use crate::plan::problem::{Problem, Problems};
 use crate::plan::resolve::RUNTIME_REF;
 use crate::plan::{Recipe, accelerators, check, counts, env, files, owner, secrets};
 

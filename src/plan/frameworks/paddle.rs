@@ -11,9 +11,9 @@ use super::{Framework, Part};
 use crate::api::names;
 use crate::api::runtime::PaddlePolicy;
 use crate::k8s::path::FieldPath;
+use crate::k8s::problem::{Problem, Problems};
 use crate::plan::accelerators::{self, Devices};
 use crate::plan::draft::{Draft, PodSet, Role};
-use crate::plan::problem::{Problem, Problems};
 use crate::plan::roles::{self, Member, Naming};
 use crate::plan::{Runtime, counts, env, runtime_rules};
 
@@ -83,7 +83,7 @@ impl Framework for Paddle {
         naming(draft.runtime).of(set).is_some()
     }
 
-    fn check_runtime(&self, runtime: &Runtime, found: &mut Vec<(FieldPath, String)>) {
+    fn check_runtime(&self, runtime: &Runtime, found: &mut Problems) {
         let path = FieldPath::new("spec.mlPolicy.paddle.roles");
         runtime_rules::check_named_jobs(
             runtime,

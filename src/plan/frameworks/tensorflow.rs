@@ -10,8 +10,8 @@ use crate::api::names;
 use crate::api::runtime::TensorflowPolicy;
 use crate::k8s::json as k8s_json;
 use crate::k8s::path::FieldPath;
+use crate::k8s::problem::{Problem, Problems};
 use crate::plan::draft::{Draft, PodSet, Role};
-use crate::plan::problem::{Problem, Problems};
 use crate::plan::resolve::RUNTIME_REF;
 use crate::plan::roles::{self, Member, Naming};
 use crate::plan::{Runtime, counts, env, runtime_rules};
@@ -69,7 +69,7 @@ impl Framework for Tensorflow {
             .is_some_and(|role| role != EVALUATOR)
     }
 
-    fn check_runtime(&self, runtime: &Runtime, found: &mut Vec<(FieldPath, String)>) {
+    fn check_runtime(&self, runtime: &Runtime, found: &mut Problems) {
         let path = FieldPath::new("spec.mlPolicy.tensorflow.roles");
         runtime_rules::check_named_jobs(
             runtime,
@@ -90,7 +90,7 @@ impl Framework for Tensorflow {
             let message = format!(
                 "replicated jobs {first:?} and {second:?} both lead the cluster; keep one chief or master"
             );
-            found.push((path, message));
+            found.push(Problem::invalid(path, message));
         }
     }
 

@@ -8,9 +8,9 @@ use serde_json::json;
 use super::Framework;
 use crate::api::names;
 use crate::k8s::json::list_mut;
+use crate::k8s::problem::Problems;
 use crate::k8s::upsert;
 use crate::plan::draft::Draft;
-use crate::plan::problem::Problems;
 use crate::plan::{accelerators, check, env};
 
 /// XGBoost with its tracker.

@@ -17,12 +17,12 @@ use super::draft::{Draft, PodSet};
 use super::facts;
 use super::frameworks::Framework;
 use super::inputs::{Known, Observed};
-use super::problem::{Problem, Problems};
 use super::resolve::RUNTIME_REF;
 use super::trace::Stage;
 use crate::api::names;
 use crate::api::runtime::PodGroupPolicy;
 use crate::k8s::json as k8s_json;
+use crate::k8s::problem::{Problem, Problems};
 use crate::k8s::requests;
 
 pub use object::{GangObject, Served};

@@ -7,8 +7,8 @@ use crate::api::names;
 use crate::api::runtime::NetworkTopology;
 use crate::k8s::json as k8s_json;
 use crate::k8s::path::FieldPath;
+use crate::k8s::problem::{Problem, Problems};
 use crate::plan::draft::Draft;
-use crate::plan::problem::{Problem, Problems};
 
 /// Volcano.
 pub(super) struct Volcano;

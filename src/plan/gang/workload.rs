@@ -12,8 +12,8 @@ use super::{Gang, GangObject, GangScheduler, Served};
 use crate::api::names;
 use crate::api::runtime::WorkloadPolicy;
 use crate::k8s::json as k8s_json;
+use crate::k8s::problem::{Problem, Problems};
 use crate::plan::draft::Draft;
-use crate::plan::problem::{Problem, Problems};
 use crate::plan::resolve::RUNTIME_REF;
 
 /// Name of the one template of the Workload.

@@ -10,11 +10,11 @@ use crate::api::names;
 use crate::api::runtime::HostList;
 use crate::k8s::json as k8s_json;
 use crate::k8s::json::list_mut;
+use crate::k8s::problem::{Problem, Problems};
 use crate::k8s::upsert;
 use crate::plan::draft::{Draft, Role};
 use crate::plan::files;
 use crate::plan::owner;
-use crate::plan::problem::{Problem, Problems};
 use crate::plan::resolve::RUNTIME_REF;
 use crate::plan::roles::Member;
 

@@ -16,10 +16,9 @@ use crate::api::names;
 use crate::api::raw::Raw;
 use crate::api::runtime::{CustomPolicy, CustomRole};
 use crate::k8s::json as k8s_json;
-use crate::k8s::path::FieldPath;
+use crate::k8s::problem::{Problem, Problems};
 use crate::k8s::upsert;
 use crate::plan::draft::{Draft, PodSet, Role};
-use crate::plan::problem::{Problem, Problems};
 use crate::plan::roles::{self, Member};
 use crate::plan::{Runtime, accelerators, env};
 
@@ -65,7 +64,7 @@ impl Framework for Custom {
         set.role == Role::Trainer || role(draft.runtime, &set.name).is_some()
     }
 
-    fn check_runtime(&self, runtime: &Runtime, found: &mut Vec<(FieldPath, String)>) {
+    fn check_runtime(&self, runtime: &Runtime, found: &mut Problems) {
         if let Some(policy) = policy(runtime) {
             rules::check(runtime, policy, found);
         }

@@ -8,11 +8,10 @@ use crate::api::raw::Raw;
 use crate::api::runtime::{CustomPolicy, HostList};
 use crate::k8s::json as k8s_json;
 use crate::k8s::path::FieldPath;
+use crate::k8s::problem::{Problem, Problems};
 use crate::plan::{Runtime, env, runtime_rules, suggest};
 
-type Found = Vec<(FieldPath, String)>;
-
-pub(super) fn check(runtime: &Runtime, policy: &CustomPolicy, found: &mut Found) {
+pub(super) fn check(runtime: &Runtime, policy: &CustomPolicy, found: &mut Problems) {
     let path = FieldPath::new("spec.mlPolicy.custom");
     let roles = policy.roles.as_deref().unwrap_or_default();
     let nodes = runtime_rules::jobs_where(runtime, |name, trains| {
@@ -44,7 +43,7 @@ pub(super) fn check(runtime: &Runtime, policy: &CustomPolicy, found: &mut Found)
                 role.replicated_job
             ),
         };
-        found.push((list.index(at).field("container"), message));
+        found.push(Problem::invalid(list.index(at).field("container"), message));
     }
     check_words(runtime, &nodes, &known, found);
     if let Some(file) = &policy.host_list {
@@ -73,7 +72,7 @@ fn undefined(text: &str, known: &[String]) -> Option<String> {
     Some(format!("$({wrong}) is no variable that a node gets{hint}"))
 }
 
-fn check_env<T>(env: Option<&[Raw<T>]>, path: &FieldPath, known: &[String], found: &mut Found) {
+fn check_env<T>(env: Option<&[Raw<T>]>, path: &FieldPath, known: &[String], found: &mut Problems) {
     let mut seen = Vec::new();
     for (at, entry) in env.unwrap_or_default().iter().map(Raw::value).enumerate() {
         let name = k8s_json::name(entry).unwrap_or_default();
@@ -84,23 +83,23 @@ fn check_env<T>(env: Option<&[Raw<T>]>, path: &FieldPath, known: &[String], foun
                  $(NAME)",
                 names::TRAINER_PREFIX
             );
-            found.push((path.field("name"), message));
+            found.push(Problem::invalid(path.field("name"), message));
         }
         if seen.contains(&name) {
-            found.push((
+            found.push(Problem::invalid(
                 path.field("name"),
                 format!("{name:?} is there twice; keep one of the two"),
             ));
         }
         seen.push(name);
         if let Some(message) = k8s_json::text(entry, &["value"]).and_then(|value| undefined(value, known)) {
-            found.push((path.field("value"), message));
+            found.push(Problem::invalid(path.field("value"), message));
         }
     }
 }
 
 /// Checks commands, arguments and variables that the template's containers have themselves.
-fn check_words(runtime: &Runtime, nodes: &[&str], known: &[String], found: &mut Found) {
+fn check_words(runtime: &Runtime, nodes: &[&str], known: &[String], found: &mut Problems) {
     for job in nodes
         .iter()
         .filter_map(|name| runtime_rules::replicated_job(runtime, name))
@@ -123,7 +122,10 @@ fn check_words(runtime: &Runtime, nodes: &[&str], known: &[String], found: &mut 
                     container.unwrap_or_default(),
                     job.unwrap_or_default()
                 );
-                found.push((FieldPath::new("spec.template.spec.replicatedJobs"), message));
+                found.push(Problem::invalid(
+                    FieldPath::new("spec.template.spec.replicatedJobs"),
+                    message,
+                ));
             }
         }
     }
@@ -135,7 +137,7 @@ fn check_host_list(
     nodes: &[&str],
     policy: &CustomPolicy,
     path: &FieldPath,
-    found: &mut Found,
+    found: &mut Problems,
 ) {
     let listed = file.replicated_jobs.as_deref().unwrap_or_default();
     runtime_rules::check_named_jobs(
@@ -150,13 +152,13 @@ fn check_host_list(
             "{:?} is no absolute path of a file; write one such as /etc/nodes/hosts",
             file.path
         );
-        found.push((path.field("path"), message));
+        found.push(Problem::invalid(path.field("path"), message));
     }
     let line = file.line.as_deref().unwrap_or_default();
     let is_known = |name: &&str| host_list::VARIABLES.contains(name);
     if let Some(wrong) = env::references(line).into_iter().find(|name| !is_known(name)) {
         let hint = suggest::closest(wrong, host_list::VARIABLES.into_iter());
-        found.push((
+        found.push(Problem::invalid(
             path.field("line"),
             format!("$({wrong}) is not known in a line{hint}"),
         ));
@@ -171,7 +173,10 @@ fn check_host_list(
         let container = runtime_rules::program(job, wanted.and_then(|role| role.container.as_deref()));
         let spec = k8s_json::at(job, &["template", "spec", "template", "spec"]).unwrap_or(&Value::Null);
         if let Some(what) = host_list::clash(spec, container, file) {
-            found.push((path.clone(), format!("replicated job {name:?} {what}")));
+            found.push(Problem::invalid(
+                path.clone(),
+                format!("replicated job {name:?} {what}"),
+            ));
         }
     }
 }

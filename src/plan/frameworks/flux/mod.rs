@@ -12,9 +12,9 @@ use super::Framework;
 use crate::api::names;
 use crate::api::raw::Raw;
 use crate::k8s::json::{self as k8s_json, list_mut};
+use crate::k8s::problem::{Problem, Problems};
 use crate::k8s::upsert;
 use crate::plan::draft::{Draft, PodSet};
-use crate::plan::problem::{Problem, Problems};
 use crate::plan::{Recipe, accelerators, check, owner, secrets};
 
 const INIT: &str = include_str!("init.sh");

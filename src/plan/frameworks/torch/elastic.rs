@@ -8,9 +8,9 @@ use serde_json::Value;
 use super::Processes;
 use crate::api::names;
 use crate::api::runtime::TorchElastic;
+use crate::k8s::problem::{Problem, Problems};
 use crate::plan::draft::{Draft, PodSet};
 use crate::plan::env;
-use crate::plan::problem::{Problem, Problems};
 use crate::plan::resolve::RUNTIME_REF;
 
 const DEFAULT_MAX_RESTARTS: i32 = 3;

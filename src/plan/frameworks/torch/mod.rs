@@ -12,10 +12,10 @@ use super::Framework;
 use crate::api::runtime::TorchPolicy;
 use crate::api::{TrainJob, names};
 use crate::k8s::json::list_mut;
+use crate::k8s::problem::{Problem, Problems};
 use crate::k8s::{json as k8s_json, upsert};
 use crate::plan::accelerators::{self, Devices};
 use crate::plan::draft::{Draft, PodSet};
-use crate::plan::problem::{Problem, Problems};
 use crate::plan::resolve::RUNTIME_REF;
 use crate::plan::{check, env, suggest};
 

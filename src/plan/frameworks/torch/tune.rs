@@ -9,9 +9,9 @@ use super::{AUTO, Framework, Processes};
 use crate::api::{TrainJob, names};
 use crate::k8s::json as k8s_json;
 use crate::k8s::path::FieldPath;
+use crate::k8s::problem::{Problem, Problems};
 use crate::plan::accelerators;
 use crate::plan::draft::{Draft, PodSet};
-use crate::plan::problem::{Problem, Problems};
 
 /// What a job's command is when torchtune is to be run.
 const COMMAND: [&str; 2] = ["tune", "run"];
