@@ -13,6 +13,7 @@ mod image;
 mod interrupt;
 mod kubectl;
 mod layout;
+mod modules;
 mod process;
 mod suite;
 
@@ -58,6 +59,9 @@ enum Command {
 
     /// Write the files that are made from other files: CRDs, and the chart's copies of CRDs and runtimes
     Generate(generate::Generate),
+
+    /// List the circles between the modules of `src/`, and the imports that make them
+    Modules,
 
     /// Process 1 of a cluster's namespaces (internal)
     #[command(name = cluster::init::COMMAND, hide = true)]
@@ -124,6 +128,7 @@ fn run(command: Command) -> Result<()> {
         Command::Image(arguments) => image::archive::run(&arguments),
         Command::Cluster(command) => run_cluster(command),
         Command::Generate(generate) => generate.run(layout::repository()),
+        Command::Modules => modules::run(),
         Command::ClusterInit { setup } => cluster::init::run(&setup),
         Command::ClusterForward { init } => cluster::forward::run(init),
     }
