@@ -37,7 +37,7 @@ const LAYERS: Layers<'_> = Layers(&[
 /// One file is one framework or one gang scheduler.
 const PEERS: Peers<'_> = Peers {
     parents: &["plan::frameworks", "plan::gang"],
-    shared: &["plan::gang::sum"],
+    shared: &["plan::gang::object", "plan::gang::sum"],
 };
 
 fn sources() -> Sources {
