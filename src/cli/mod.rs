@@ -1,4 +1,10 @@
-//! The command line: files in, text out. Knows all rooms; decides nothing.
+//! The command line: files in, text out. Imports all other modules; decides nothing.
+
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "the command line reads files and standard input"
+)]
 
 mod explain;
 mod gang;

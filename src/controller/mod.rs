@@ -1,8 +1,14 @@
-//! The controller: the only room with a client, an async runtime and a clock.
+//! The controller: the only module with a client, an async runtime and a clock.
 //!
 //! It decides nothing. Watches fill stores and wake jobs (`watch`, `wake`); each job that is awake is reconciled in
 //! five steps, each its own file (`fetch`, `decide`, `apply`, observe in [`crate::status`], `record`). What is
 //! deliberately absent: watches of ConfigMaps and Secrets, and finalizers.
+
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "the controller has a clock, files, a network and caches whose order does not matter"
+)]
 
 mod apply;
 mod client;

@@ -2,7 +2,6 @@
 //!
 //! The expressions are the ones in the CRDs; this file only runs them. It knows nothing of cost limits.
 
-use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, OnceLock};
 
 use cel::{Context, Env, Program, objects};
@@ -103,7 +102,7 @@ fn to_cel(node: Option<&Node>, value: &Value) -> cel::Value {
         Value::Number(number) => number_to_cel(number),
         Value::Array(items) => list_to_cel(node, items),
         Value::Object(object) => {
-            let map: HashMap<_, _> = object
+            let map = object
                 .iter()
                 .map(|(name, value)| {
                     let property = node.and_then(|node| node.properties.get(name));
