@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::draft::Draft;
-use super::owner;
+use super::{owner, replicated_job};
 use crate::api::names;
 use crate::k8s::json as k8s_json;
 
@@ -52,7 +52,7 @@ fn leave_out_defaults(spec: &mut Map<String, Value>) {
     }
     let jobs = spec.get_mut("replicatedJobs").and_then(Value::as_array_mut);
     for job in jobs.into_iter().flatten() {
-        let Some(pod) = job.pointer_mut("/template/spec/template/spec") else {
+        let Some(pod) = replicated_job::find_pod_mut(job) else {
             continue;
         };
         for list in ["containers", "initContainers"] {

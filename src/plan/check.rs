@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::draft::{Draft, PodSet};
+use super::draft::{Draft, ReplicatedJob};
 use super::frameworks::{Framework, Part};
 use super::resolve::RUNTIME_REF;
 use super::runtime_rules;
@@ -62,16 +62,16 @@ fn numbers(draft: &Draft<'_>, problems: &mut Problems) {
 /// Refuses more Pods than Kubernetes can run. Reports whether the counts are bounded: before they are, nothing may be
 /// sized by them.
 pub(super) fn counts_are_bounded(draft: &Draft<'_>, problems: &mut Problems) -> bool {
-    let pods = |set: &PodSet| set.replicas.max(0).saturating_mul(set.count.max(0));
+    let pods = |rjob: &ReplicatedJob| rjob.replicas.max(0).saturating_mul(rjob.count.max(0));
     let in_all = draft
-        .sets
+        .rjobs
         .iter()
-        .fold(0_i64, |sum, set| sum.saturating_add(pods(set)));
-    let message = if let Some(set) = draft.sets.iter().find(|set| pods(set) > MOST_PODS) {
+        .fold(0_i64, |sum, rjob| sum.saturating_add(pods(rjob)));
+    let message = if let Some(rjob) = draft.rjobs.iter().find(|rjob| pods(rjob) > MOST_PODS) {
         format!(
             "replicated job {:?} would have {} Pods; a replicated job can have at most {MOST_PODS}",
-            set.name,
-            pods(set)
+            rjob.name,
+            pods(rjob)
         )
     } else if in_all > MOST_PODS_IN_ALL {
         format!("the TrainJob would have {in_all} Pods; it can have at most {MOST_PODS_IN_ALL}")
@@ -121,10 +121,10 @@ fn initializers(draft: &Draft<'_>, problems: &mut Problems) {
 
 /// Tells what the runtime lacks for an initializer section to have an effect.
 fn initializer_lacks(draft: &Draft<'_>, name: &str, source: &InitializerSource) -> Option<String> {
-    let Some(set) = draft.sets.iter().find(|set| set.name == name) else {
+    let Some(rjob) = draft.rjobs.iter().find(|rjob| rjob.name == name) else {
         return Some(format!("has no replicated job {name:?}"));
     };
-    let spec = draft.pod_spec(set.index).unwrap_or(&Value::Null);
+    let spec = draft.spec(rjob.index).pod();
     let found: Vec<&Value> = ["containers", "initContainers"]
         .into_iter()
         .filter_map(|list| k8s_json::named(k8s_json::list(spec, &[list]), name))
@@ -172,13 +172,13 @@ fn reserved_env(draft: &Draft<'_>, framework: &dyn Framework, problems: &mut Pro
 }
 
 /// A volume that a framework adds must not take the place of one that the runtime has under its name.
-pub(super) fn volume_is_free(draft: &Draft<'_>, set: &PodSet, volume: &str, problems: &mut Problems) {
-    let spec = draft.pod_spec(set.index).unwrap_or(&Value::Null);
+pub(super) fn volume_is_free(draft: &Draft<'_>, rjob: &ReplicatedJob, volume: &str, problems: &mut Problems) {
+    let spec = draft.spec(rjob.index).pod();
     if k8s_json::named(k8s_json::list(spec, &["volumes"]), volume).is_some() {
         let message = format!(
             "replicated job {:?} of the runtime has a volume {volume:?}, which is a name that the framework uses; \
              rename it",
-            set.name
+            rjob.name
         );
         problems.push(Problem::invalid(RUNTIME_REF, message));
     }
@@ -187,7 +187,7 @@ pub(super) fn volume_is_free(draft: &Draft<'_>, set: &PodSet, volume: &str, prob
 /// A mount that a framework adds must not hide one of the runtime, or be hidden by it.
 pub(super) fn mount_is_free(
     draft: &Draft<'_>,
-    set: &PodSet,
+    rjob: &ReplicatedJob,
     container: &str,
     path: &str,
     problems: &mut Problems,
@@ -196,12 +196,12 @@ pub(super) fn mount_is_free(
         k8s_json::text(mount, &["mountPath"])
             .is_some_and(|p| p.trim_end_matches('/') == path.trim_end_matches('/'))
     };
-    let mounts = draft.container(set.index, container).unwrap_or(&Value::Null);
+    let mounts = draft.container(rjob.index, container).unwrap_or(&Value::Null);
     if let Some(taken) = k8s_json::list(mounts, &["volumeMounts"]).iter().find(same) {
         let message = format!(
             "container {container:?} of replicated job {:?} of the runtime mounts volume {:?} at {path}, where the \
              framework mounts its own; use another path",
-            set.name,
+            rjob.name,
             k8s_json::name(taken).unwrap_or_default()
         );
         problems.push(Problem::invalid(RUNTIME_REF, message));
@@ -212,7 +212,7 @@ pub(super) fn mount_is_free(
 pub(super) fn port_is_free(
     draft: &Draft<'_>,
     policy: &str,
-    set: &PodSet,
+    rjob: &ReplicatedJob,
     container: &str,
     port: i32,
     problems: &mut Problems,
@@ -224,7 +224,7 @@ pub(super) fn port_is_free(
             number == Some(i64::from(port)) && protocol == "TCP"
         })
     };
-    let spec = draft.pod_spec(set.index).unwrap_or(&Value::Null);
+    let spec = draft.spec(rjob.index).pod();
     let others = k8s_json::list(spec, &["containers"]).iter();
     if let Some(other) = others
         .filter(|c| k8s_json::name(c) != Some(container))
@@ -233,7 +233,7 @@ pub(super) fn port_is_free(
         let message = format!(
             "the runtime's mlPolicy.{policy} needs port {port} in replicated job {:?}, but container {:?} opens it; \
              change one of the two",
-            set.name,
+            rjob.name,
             k8s_json::name(other).unwrap_or_default()
         );
         problems.push(Problem::invalid(RUNTIME_REF, message));
@@ -250,7 +250,7 @@ pub(super) fn meeting_port_is_free(draft: &Draft<'_>, policy: &str, problems: &m
 
 /// A framework without a container to set up would start pods that never find each other.
 fn trainer_exists(draft: &Draft<'_>, framework: &dyn Framework, problems: &mut Problems) {
-    if !framework.needs_trainer() || draft.sets.is_empty() {
+    if !framework.needs_trainer() || draft.rjobs.is_empty() {
         return;
     }
     let lacks = match draft.trainer() {
@@ -282,10 +282,10 @@ pub(super) fn jobset_is_ours(job: &TrainJob, jobset: &JobSet, problems: &mut Pro
 /// Refuses names that would make pods with names that no pod can have. Looks at the counts that the job really gets.
 pub(super) fn names_fit(draft: &Draft<'_>, problems: &mut Problems) {
     let length = draft.job_name().len();
-    let Some((limit, set)) = draft
-        .sets
+    let Some((limit, rjob)) = draft
+        .rjobs
         .iter()
-        .map(|set| (longest_job_name(draft, set), set))
+        .map(|rjob| (longest_job_name(draft, rjob), rjob))
         .min_by_key(|l| l.0)
     else {
         return;
@@ -295,25 +295,21 @@ pub(super) fn names_fit(draft: &Draft<'_>, problems: &mut Problems) {
             "{:?} has {length} characters, and the pods of replicated job {:?} ({} x {}) leave room for {limit}: \
              a pod's name may have {LONGEST_NAME}; use a shorter name",
             draft.job_name(),
-            set.name,
-            set.replicas,
-            set.count,
+            rjob.name,
+            rjob.replicas,
+            rjob.count,
         );
         problems.push(Problem::new(Reason::Name, "metadata.name", message));
     }
 }
 
-fn longest_job_name(draft: &Draft<'_>, set: &PodSet) -> usize {
+fn longest_job_name(draft: &Draft<'_>, rjob: &ReplicatedJob) -> usize {
     let digits = |count: i64| count.saturating_sub(1).max(0).to_string().len();
-    let mode = draft
-        .replicated_jobs()
-        .get(set.index)
-        .and_then(|rjob| k8s_json::text(rjob, &["template", "spec", "completionMode"]));
-    let used = if mode == Some("NonIndexed") {
+    let used = if draft.spec(rjob.index).completion_mode() == Some("NonIndexed") {
         // Only the Job's name counts: <job>-<replicated job>-<replica>.
-        set.name.len() + digits(set.replicas) + 2
+        rjob.name.len() + digits(rjob.replicas) + 2
     } else {
-        set.name.len() + digits(set.replicas) + digits(set.count.max(1)) + 3 + POD_SUFFIX
+        rjob.name.len() + digits(rjob.replicas) + digits(rjob.count.max(1)) + 3 + POD_SUFFIX
     };
     LONGEST_NAME.saturating_sub(used)
 }
@@ -327,7 +323,7 @@ pub(super) fn warn(draft: &mut Draft<'_>, framework: &dyn Framework) {
             names::DEPRECATION_POLICY_URL
         ));
     }
-    if draft.sets.is_empty() {
+    if draft.rjobs.is_empty() {
         draft
             .warnings
             .push("the runtime has no replicated jobs: nothing will run".to_owned());

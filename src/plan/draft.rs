@@ -6,52 +6,18 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use serde_json::{Map, Value, json};
 
 use super::frameworks::{Framework, Part};
+use super::replicated_job::{self, ReplicatedJobSpec, Section};
 use super::trace::{Stage, Trace};
 use super::{Config, NewSecret, Runtime};
-use crate::api::{TrainJob, names};
+use crate::api::TrainJob;
 use crate::k8s::json as k8s_json;
-
-/// Path of a Pod's spec within a replicated job.
-const POD_SPEC: [&str; 4] = ["template", "spec", "template", "spec"];
-
-/// Which section of the TrainJob a replicated job answers to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Role {
-    Trainer,
-    DatasetInitializer,
-    ModelInitializer,
-    /// No section, or a label value that means nothing here.
-    Other,
-}
-
-impl Role {
-    fn of(replicated_job: &Value) -> Self {
-        let label = ["template", "metadata", "labels", names::ANCESTOR_LABEL];
-        match k8s_json::text(replicated_job, &label) {
-            Some(names::TRAINER) => Self::Trainer,
-            Some(names::DATASET_INITIALIZER) => Self::DatasetInitializer,
-            Some(names::MODEL_INITIALIZER) => Self::ModelInitializer,
-            _ => Self::Other,
-        }
-    }
-
-    /// Gives the container that the section overrides.
-    pub(super) fn container(self) -> Option<&'static str> {
-        match self {
-            Self::Trainer => Some(names::NODE),
-            Self::DatasetInitializer => Some(names::DATASET_INITIALIZER),
-            Self::ModelInitializer => Some(names::MODEL_INITIALIZER),
-            Self::Other => None,
-        }
-    }
-}
 
 /// One replicated job: an index into the draft, and facts.
 #[derive(Clone, Debug)]
-pub(super) struct PodSet {
+pub(super) struct ReplicatedJob {
     pub(super) index: usize,
     pub(super) name: String,
-    pub(super) role: Role,
+    pub(super) section: Option<Section>,
     /// Pods of each of its Jobs.
     pub(super) count: i64,
     /// Where that number comes from.
@@ -60,10 +26,15 @@ pub(super) struct PodSet {
     pub(super) replicas: i64,
 }
 
-impl PodSet {
-    /// Gives the number of all its pods.
+impl ReplicatedJob {
+    /// Returns the number of all its pods.
     pub(super) fn pods(&self) -> i64 {
         self.replicas.saturating_mul(self.count)
+    }
+
+    /// Reports whether it is labelled as the one that trains.
+    pub(super) fn trains(&self) -> bool {
+        self.section == Some(Section::Trainer)
     }
 }
 
@@ -74,7 +45,7 @@ pub(super) struct Draft<'a> {
     pub(super) config: &'a Config,
     /// `metadata` (labels and annotations) and `spec`.
     pub(super) jobset: Value,
-    pub(super) sets: Vec<PodSet>,
+    pub(super) rjobs: Vec<ReplicatedJob>,
     pub(super) secrets: Vec<NewSecret>,
     pub(super) config_maps: Vec<ConfigMap>,
     pub(super) warnings: Vec<String>,
@@ -95,7 +66,7 @@ pub(super) struct Finished {
 impl<'a> Draft<'a> {
     /// Starts from the runtime's template.
     pub(super) fn new(job: &'a TrainJob, runtime: &'a Runtime, config: &'a Config, traced: bool) -> Self {
-        let template = runtime.spec.template.as_ref().map_or(&Value::Null, |t| t.value());
+        let template = runtime.template();
         let mut jobset = json!({});
         for kind in ["labels", "annotations"] {
             if let Some(Value::Object(map)) = k8s_json::at(template, &["metadata", kind]) {
@@ -110,7 +81,7 @@ impl<'a> Draft<'a> {
             runtime,
             config,
             jobset,
-            sets: Vec::new(),
+            rjobs: Vec::new(),
             secrets: Vec::new(),
             config_maps: Vec::new(),
             warnings: Vec::new(),
@@ -128,20 +99,17 @@ impl<'a> Draft<'a> {
         draft
     }
 
-    /// Looks at the replicated jobs anew, after their list has changed.
+    /// Reads the replicated jobs again, after their list has changed.
     pub(super) fn survey(&mut self) {
-        let whole = |value: Option<&Value>, default: i64| value.and_then(Value::as_i64).unwrap_or(default);
-        self.sets = self
-            .replicated_jobs()
-            .iter()
+        self.rjobs = ReplicatedJobSpec::list(&self.jobset)
             .enumerate()
-            .map(|(index, rjob)| PodSet {
+            .map(|(index, spec)| ReplicatedJob {
                 index,
-                name: k8s_json::name(rjob).unwrap_or_default().to_owned(),
-                role: Role::of(rjob),
-                count: whole(k8s_json::at(rjob, &["template", "spec", "parallelism"]), 1).max(1),
+                name: spec.name().to_owned(),
+                section: spec.section(),
+                count: spec.parallelism().unwrap_or(1).max(1),
                 count_why: "the runtime's parallelism, completions follow it",
-                replicas: whole(rjob.get("replicas"), 1),
+                replicas: spec.replicas().and_then(Value::as_i64).unwrap_or(1),
             })
             .collect();
     }
@@ -181,8 +149,10 @@ impl<'a> Draft<'a> {
         }
     }
 
-    pub(super) fn replicated_jobs(&self) -> &[Value] {
-        k8s_json::list(&self.jobset, &["spec", "replicatedJobs"])
+    /// Returns a replicated job as it stands in the draft.
+    pub(super) fn spec(&self, index: usize) -> ReplicatedJobSpec<'_> {
+        let rjobs = k8s_json::list(&self.jobset, &["spec", "replicatedJobs"]);
+        ReplicatedJobSpec::new(rjobs.get(index).unwrap_or(&Value::Null))
     }
 
     pub(super) fn replicated_job_mut(&mut self, index: usize) -> Option<&mut Value> {
@@ -193,36 +163,31 @@ impl<'a> Draft<'a> {
     }
 
     /// Finds the first replicated job that trains.
-    pub(super) fn trainer(&self) -> Option<&PodSet> {
-        self.sets.iter().find(|set| set.role == Role::Trainer)
+    pub(super) fn trainer(&self) -> Option<&ReplicatedJob> {
+        self.rjobs.iter().find(|rjob| rjob.trains())
     }
 
-    /// Lists the indexes of the replicated jobs with a role.
-    pub(super) fn indexes(&self, role: Role) -> Vec<usize> {
-        self.sets
+    /// Lists the indexes of the replicated jobs of a section.
+    pub(super) fn indexes(&self, section: Section) -> Vec<usize> {
+        self.rjobs
             .iter()
-            .filter(|set| set.role == role)
-            .map(|set| set.index)
+            .filter(|rjob| rjob.section == Some(section))
+            .map(|rjob| rjob.index)
             .collect()
     }
 
     /// Lists the indexes of the replicated jobs that take a part of `spec.trainer`.
     pub(super) fn that_take(&self, framework: &dyn Framework, part: Part) -> Vec<usize> {
-        self.sets
+        self.rjobs
             .iter()
-            .filter(|set| framework.takes(self, set, part))
-            .map(|set| set.index)
+            .filter(|rjob| framework.takes(self, rjob, part))
+            .map(|rjob| rjob.index)
             .collect()
-    }
-
-    /// Gives the spec of the pods of a replicated job.
-    pub(super) fn pod_spec(&self, index: usize) -> Option<&Value> {
-        k8s_json::at(self.replicated_jobs().get(index)?, &POD_SPEC)
     }
 
     /// Finds a container of a replicated job.
     pub(super) fn container(&self, index: usize, name: &str) -> Option<&Value> {
-        k8s_json::named(k8s_json::list(self.pod_spec(index)?, &["containers"]), name)
+        self.spec(index).container(name)
     }
 
     /// Finds a container, or else an init container, of a replicated job and hands it out to be changed.
@@ -241,10 +206,8 @@ impl<'a> Draft<'a> {
     }
 
     fn container_in(&mut self, index: usize, list: &str, name: &str) -> Option<&mut Map<String, Value>> {
-        let pod_spec = POD_SPEC
-            .iter()
-            .try_fold(self.replicated_job_mut(index)?, |v, step| v.get_mut(*step))?;
-        let items = pod_spec.get_mut(list)?.as_array_mut()?;
+        let pod = replicated_job::find_pod_mut(self.replicated_job_mut(index)?)?;
+        let items = pod.get_mut(list)?.as_array_mut()?;
         items
             .iter_mut()
             .find(|c| k8s_json::name(c) == Some(name))?
@@ -252,18 +215,19 @@ impl<'a> Draft<'a> {
     }
 
     /// Gives the DNS name of a pod, as JobSet makes it.
-    pub(super) fn host(&self, set: &PodSet, replica: impl Display, pod: impl Display) -> String {
+    pub(super) fn host(&self, rjob: &ReplicatedJob, replica: impl Display, pod: impl Display) -> String {
         format!(
             "{}-{}-{replica}-{pod}.{}",
             self.job_name(),
-            set.name,
+            rjob.name,
             self.subdomain()
         )
     }
 
     /// Lists the DNS names of all pods of a replicated job.
-    pub(super) fn hosts(&self, set: &PodSet) -> impl Iterator<Item = String> {
-        (0..set.replicas).flat_map(move |replica| (0..set.count).map(move |pod| self.host(set, replica, pod)))
+    pub(super) fn hosts(&self, rjob: &ReplicatedJob) -> impl Iterator<Item = String> {
+        (0..rjob.replicas)
+            .flat_map(move |replica| (0..rjob.count).map(move |pod| self.host(rjob, replica, pod)))
     }
 
     /// Gives the subdomain of the pods' names.
@@ -278,57 +242,28 @@ impl<'a> Draft<'a> {
     }
 
     /// Finds a replicated job by its name.
-    pub(super) fn set(&self, name: &str) -> Option<&PodSet> {
-        self.sets.iter().find(|set| set.name == name)
+    pub(super) fn rjob(&self, name: &str) -> Option<&ReplicatedJob> {
+        self.rjobs.iter().find(|rjob| rjob.name == name)
     }
 
     /// Gives the spec of the pods of a replicated job to change it.
     pub(super) fn pod_spec_mut(&mut self, index: usize) -> Option<&mut Map<String, Value>> {
-        Some(k8s_json::object_mut(self.replicated_job_mut(index)?, &POD_SPEC))
+        Some(replicated_job::pod_mut(self.replicated_job_mut(index)?))
     }
 
-    /// Gives what the runtime says of a replicated job, before anything was changed.
-    fn runtime_job(&self, set: &PodSet) -> &'a Value {
-        let template = self
-            .runtime
-            .spec
-            .template
-            .as_ref()
-            .map_or(&Value::Null, |t| t.value());
-        k8s_json::list(template, &["spec", "replicatedJobs"])
-            .get(set.index)
-            .unwrap_or(&Value::Null)
-    }
-
-    /// Gives the spec that the runtime gives the pods of a replicated job.
-    pub(super) fn runtime_pod_spec(&self, set: &PodSet) -> Option<&'a Value> {
-        k8s_json::at(self.runtime_job(set), &POD_SPEC)
-    }
-
-    /// Gives the replicas that the runtime states for a replicated job.
-    pub(super) fn runtime_replicas(&self, set: &PodSet) -> Option<i64> {
-        self.runtime_job(set).get("replicas")?.as_i64()
-    }
-
-    /// Gives the parallelism that the runtime states for a replicated job.
-    pub(super) fn runtime_parallelism(&self, set: &PodSet) -> Option<i64> {
-        k8s_json::at(self.runtime_job(set), &["template", "spec", "parallelism"])?.as_i64()
-    }
-
-    /// Lists the words of the command that the runtime gives the container `node` of a replicated job.
-    pub(super) fn runtime_command(&self, set: &PodSet) -> impl Iterator<Item = &'a str> + use<'a> {
-        let pod = self.runtime_pod_spec(set).unwrap_or(&Value::Null);
-        let node = k8s_json::named(k8s_json::list(pod, &["containers"]), names::NODE).unwrap_or(&Value::Null);
-        k8s_json::list(node, &["command"])
-            .iter()
-            .filter_map(Value::as_str)
+    /// Returns a replicated job as the runtime has it, before any change.
+    pub(super) fn runtime_spec(&self, rjob: &ReplicatedJob) -> ReplicatedJobSpec<'a> {
+        let mut specs = self.runtime.replicated_jobs();
+        specs
+            .nth(rjob.index)
+            .unwrap_or(ReplicatedJobSpec::new(&Value::Null))
     }
 
     /// Lists the PriorityClasses that the pods of some replicated jobs name, in order, each with where.
     pub(super) fn priority_classes(&self, indexes: impl IntoIterator<Item = usize>) -> Vec<(String, String)> {
         let class = |index: usize| {
-            let class = k8s_json::text(self.pod_spec(index)?, &["priorityClassName"])?;
-            let place = format!("replicated job {:?}", self.sets.get(index)?.name);
+            let class = k8s_json::text(self.spec(index).pod(), &["priorityClassName"])?;
+            let place = format!("replicated job {:?}", self.rjobs.get(index)?.name);
             (!class.is_empty()).then(|| (class.to_owned(), place))
         };
         indexes.into_iter().filter_map(class).collect()

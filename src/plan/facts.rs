@@ -54,7 +54,7 @@ pub fn needed(inputs: &Inputs<'_>) -> Needed {
     if problems.is_empty() {
         patches::apply(&mut draft);
     }
-    let pods = draft.sets.iter().filter_map(|set| draft.pod_spec(set.index));
+    let pods = draft.rjobs.iter().map(|rjob| draft.spec(rjob.index).pod());
     Needed {
         gang: true,
         runtime_classes: pods.filter_map(runtime_class).map(str::to_owned).collect(),

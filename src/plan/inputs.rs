@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use k8s_openapi::api::core::v1::{ConfigMap, LimitRange};
 use k8s_openapi::api::node::v1::RuntimeClass;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use serde_json::Value;
 
+use super::replicated_job::ReplicatedJobSpec;
 use crate::api::{
     ClusterTrainingRuntime, JobSet, TrainJob, TrainingRuntime, TrainingRuntimeSpec, names,
     trainjob::RuntimeRef,
@@ -106,6 +108,19 @@ impl Runtime {
     /// Gives the name, empty where there is none.
     pub fn name(&self) -> &str {
         self.metadata.name.as_deref().unwrap_or_default()
+    }
+
+    /// Returns the template of the JobSet; null where there is none.
+    pub(super) fn template(&self) -> &Value {
+        self.spec
+            .template
+            .as_ref()
+            .map_or(&Value::Null, |template| template.value())
+    }
+
+    /// Lists the replicated jobs of the template.
+    pub(super) fn replicated_jobs(&self) -> impl Iterator<Item = ReplicatedJobSpec<'_>> + Clone {
+        ReplicatedJobSpec::list(self.template())
     }
 
     /// Looks one of the runtime object's own labels up.

@@ -6,7 +6,7 @@
 
 use serde_json::Value;
 
-use super::draft::{Draft, PodSet, Role};
+use super::draft::{Draft, ReplicatedJob};
 use super::frameworks::{Framework, Part};
 use crate::api::names;
 use crate::k8s::quantity::Quantity;
@@ -16,17 +16,21 @@ pub(super) fn warn(draft: &mut Draft<'_>, framework: &dyn Framework) {
     if !draft.job.queued() {
         return;
     }
-    let counts = draft.sets.iter().filter_map(|set| {
-        let replicas = match set.role {
-            Role::Other => draft.runtime_replicas(set).unwrap_or(1),
-            _ => 1,
+    let counts = draft.rjobs.iter().filter_map(|rjob| {
+        let replicas = match rjob.section {
+            Some(_) => 1,
+            None => draft
+                .runtime_spec(rjob)
+                .replicas()
+                .and_then(Value::as_i64)
+                .unwrap_or(1),
         };
-        let theirs = count(draft, set).saturating_mul(replicas);
-        (theirs != set.pods()).then(|| {
+        let theirs = count(draft, rjob).saturating_mul(replicas);
+        (theirs != rjob.pods()).then(|| {
             format!(
                 "Kueue reserves quota for {theirs} pod(s) of replicated job {:?}, which has {}; {}",
-                set.name,
-                set.pods(),
+                rjob.name,
+                rjob.pods(),
                 advice(draft)
             )
         })
@@ -37,14 +41,14 @@ pub(super) fn warn(draft: &mut Draft<'_>, framework: &dyn Framework) {
         .trainer
         .as_ref()
         .and_then(|t| t.resources_per_node.as_ref());
-    let resources = draft.sets.iter().filter_map(|set| {
-        let place = format!("spec.trainer.resourcesPerNode, replicated job {:?}", set.name);
-        let ours = framework.takes(draft, set, Part::Resources) && draft.runtime.spec.ml_policy.is_some();
-        let who = match (takes_resources(draft, set), ours) {
+    let resources = draft.rjobs.iter().filter_map(|rjob| {
+        let place = format!("spec.trainer.resourcesPerNode, replicated job {:?}", rjob.name);
+        let ours = framework.takes(draft, rjob, Part::Resources) && draft.runtime.spec.ml_policy.is_some();
+        let who = match (takes_resources(draft, rjob), ours) {
             (true, false) => "Kueue reserves quota for them there, and it does not get them",
             (false, true) => "it gets them, and Kueue reserves no quota for that",
             (true, true) => {
-                let missed = missed(draft.resources(set.index, names::NODE), requested?.value());
+                let missed = missed(draft.resources(rjob.index, names::NODE), requested?.value());
                 return (!missed.is_empty()).then(|| {
                     format!(
                         "{place}: Kueue up to 0.19 takes it for all that the Pods ask for, which is not so for {}; set \
@@ -116,22 +120,22 @@ fn advice(draft: &Draft<'_>) -> String {
 }
 
 /// The pods that Kubeflow Trainer v2.3 gives a replicated job.
-fn count(draft: &Draft<'_>, set: &PodSet) -> i64 {
+fn count(draft: &Draft<'_>, rjob: &ReplicatedJob) -> i64 {
     let wanted = draft.job.num_nodes();
     if is_mpi(draft) {
-        if let (names::NODE, Some(wanted)) = (set.name.as_str(), wanted) {
+        if let (names::NODE, Some(wanted)) = (rjob.name.as_str(), wanted) {
             return if launcher_is_node(draft) {
                 (wanted - 1).max(1)
             } else {
                 wanted
             };
         }
-    } else if let (Some(wanted), true) = (wanted, draft.trainer().is_some_and(|t| t.index == set.index)) {
+    } else if let (Some(wanted), true) = (wanted, draft.trainer().is_some_and(|t| t.index == rjob.index)) {
         return wanted;
     }
     match &draft.runtime.spec.ml_policy {
-        Some(policy) if set.role == Role::Trainer => i64::from(policy.num_nodes.unwrap_or(1)).max(1),
-        _ => draft.runtime_parallelism(set).unwrap_or(1).max(1),
+        Some(policy) if rjob.trains() => i64::from(policy.num_nodes.unwrap_or(1)).max(1),
+        _ => draft.runtime_spec(rjob).parallelism().unwrap_or(1).max(1),
     }
 }
 
@@ -164,7 +168,7 @@ fn asked(resources: &Value, resource: &str) -> Option<Quantity> {
 }
 
 /// Whether Kubeflow Trainer v2.3 puts `resourcesPerNode` into a replicated job.
-fn takes_resources(draft: &Draft<'_>, set: &PodSet) -> bool {
-    let worker = is_mpi(draft) && launcher_is_node(draft) && set.name == names::NODE;
-    draft.runtime.spec.ml_policy.is_some() && (set.role == Role::Trainer || worker)
+fn takes_resources(draft: &Draft<'_>, rjob: &ReplicatedJob) -> bool {
+    let worker = is_mpi(draft) && launcher_is_node(draft) && rjob.name == names::NODE;
+    draft.runtime.spec.ml_policy.is_some() && (rjob.trains() || worker)
 }

@@ -2,7 +2,8 @@
 
 use serde_json::{Map, Value};
 
-use super::draft::{Draft, PodSet};
+use super::draft::{Draft, ReplicatedJob};
+use super::replicated_job::{POD_FIELD, ReplicatedJobSpec};
 use super::suggest;
 use super::trace::Stage;
 use crate::api::names;
@@ -29,38 +30,52 @@ pub(super) fn check(draft: &Draft<'_>, problems: &mut Problems) {
         let path = list
             .index(at)
             .field("trainingRuntimeSpec.template.spec.replicatedJobs");
-        for (at, job) in replicated_jobs(patch).iter().enumerate() {
+        for (at, job) in replicated_jobs(patch).enumerate() {
             check_job(draft, job, &path.index(at), problems);
         }
     }
 }
 
-fn check_job(draft: &Draft<'_>, job: &Value, path: &FieldPath, problems: &mut Problems) {
-    let name = k8s_json::name(job).unwrap_or_default();
-    let Some(set) = draft.sets.iter().find(|set| set.name == name) else {
-        let hint = suggest::closest(name, draft.sets.iter().map(|set| set.name.as_str()));
+fn check_job(draft: &Draft<'_>, job: ReplicatedJobSpec<'_>, path: &FieldPath, problems: &mut Problems) {
+    let name = job.name();
+    let Some(rjob) = draft.rjobs.iter().find(|rjob| rjob.name == name) else {
+        let hint = suggest::closest(name, draft.rjobs.iter().map(|rjob| rjob.name.as_str()));
         let message = format!("the runtime has no replicated job {name:?}{hint}");
         problems.push(Problem::invalid(path.field("name"), message));
         return;
     };
-    let Some(patch) = k8s_json::at(job, &["template", "spec", "template", "spec"]) else {
-        return;
-    };
-    let path = path.field("template.spec.template.spec");
-    check_containers(draft, set, patch, "containers", "initContainers", &path, problems);
-    check_containers(draft, set, patch, "initContainers", "containers", &path, problems);
+    let patch = job.pod();
+    let path = path.field(POD_FIELD);
+    check_containers(
+        draft,
+        rjob,
+        patch,
+        "containers",
+        "initContainers",
+        &path,
+        problems,
+    );
+    check_containers(
+        draft,
+        rjob,
+        patch,
+        "initContainers",
+        "containers",
+        &path,
+        problems,
+    );
 }
 
 fn check_containers(
     draft: &Draft<'_>,
-    set: &PodSet,
+    rjob: &ReplicatedJob,
     patch: &Value,
     list: &str,
     other_list: &str,
     path: &FieldPath,
     problems: &mut Problems,
 ) {
-    let spec = draft.pod_spec(set.index).unwrap_or(&Value::Null);
+    let spec = draft.spec(rjob.index).pod();
     let known = |list: &str| k8s_json::list(spec, &[list]).iter().filter_map(k8s_json::name);
     for (at, container) in k8s_json::list(patch, &[list]).iter().enumerate() {
         let path = path.field(list).index(at);
@@ -73,7 +88,7 @@ fn check_containers(
             };
             let message = format!(
                 "job {:?} of the runtime has no {list} entry {name:?}{hint}",
-                set.name
+                rjob.name
             );
             problems.push(Problem::invalid(path.field("name"), message));
         }
@@ -92,7 +107,7 @@ fn check_containers(
 
 /// Applies all patches, in list order.
 pub(super) fn apply(draft: &mut Draft<'_>) {
-    let order: Vec<String> = draft.sets.iter().map(|set| set.name.clone()).collect();
+    let order: Vec<String> = draft.rjobs.iter().map(|rjob| rjob.name.clone()).collect();
     for patch in draft.job.runtime_patches() {
         let stage = Stage::Patch {
             manager: patch.manager.clone(),
@@ -126,7 +141,7 @@ fn apply_one(draft: &mut Draft<'_>, patch: &RuntimePatch) {
     }
     if let Some(Value::Object(spec)) = template.get("spec") {
         let empty = Map::new();
-        let spec = if replicated_jobs(patch).is_empty() {
+        let spec = if replicated_jobs(patch).next().is_none() {
             &empty
         } else {
             spec
@@ -135,12 +150,12 @@ fn apply_one(draft: &mut Draft<'_>, patch: &RuntimePatch) {
     }
 }
 
-fn replicated_jobs(patch: &RuntimePatch) -> &[Value] {
-    let spec = patch
+fn replicated_jobs(patch: &RuntimePatch) -> impl Iterator<Item = ReplicatedJobSpec<'_>> {
+    let template = patch
         .training_runtime_spec
         .as_ref()
-        .map_or(&Value::Null, |spec| spec.value());
-    k8s_json::list(spec, &["template", "spec", "replicatedJobs"])
+        .and_then(|spec| spec.get("template"));
+    ReplicatedJobSpec::list(template.unwrap_or(&Value::Null))
 }
 
 /// Tells whether a text is a DNS domain, a slash, and a path.

@@ -7,7 +7,7 @@ use std::fmt::Display;
 
 use serde_json::{Value, json};
 
-use super::draft::{Draft, PodSet, Role};
+use super::draft::{Draft, ReplicatedJob};
 use super::resolve::RUNTIME_REF;
 use super::{check, env};
 use crate::api::names;
@@ -18,7 +18,7 @@ use crate::k8s::upsert;
 /// A replicated job with a role.
 #[derive(Clone, Debug)]
 pub(super) struct Member {
-    pub(super) set: PodSet,
+    pub(super) rjob: ReplicatedJob,
     pub(super) role: String,
     /// The container whose program plays the role; `None` where that cannot be told.
     pub(super) container: Option<String>,
@@ -63,60 +63,43 @@ impl<'r> Naming<'r> {
     }
 
     /// Finds the role of the pods of a replicated job.
-    pub(super) fn of(&self, set: &PodSet) -> Option<&'r str> {
-        self.role(&set.name, set.role == Role::Trainer)
+    pub(super) fn of(&self, rjob: &ReplicatedJob) -> Option<&'r str> {
+        self.role(&rjob.name, rjob.trains())
     }
 
     /// Lists the replicated jobs that have a role.
     pub(super) fn members(&self, draft: &Draft<'_>) -> Vec<Member> {
-        members(draft, |set| self.of(set).map(str::to_owned), |_| None)
+        members(draft, |rjob| self.of(rjob).map(str::to_owned), |_| None)
     }
 }
 
 /// Lists the replicated jobs that have a role.
 pub(super) fn members<'r>(
     draft: &Draft<'_>,
-    role: impl Fn(&PodSet) -> Option<String>,
-    container: impl Fn(&PodSet) -> Option<&'r str>,
+    role: impl Fn(&ReplicatedJob) -> Option<String>,
+    container: impl Fn(&ReplicatedJob) -> Option<&'r str>,
 ) -> Vec<Member> {
     let mut members: Vec<Member> = Vec::new();
-    for set in &draft.sets {
-        let Some(role) = role(set) else { continue };
+    for rjob in &draft.rjobs {
+        let Some(role) = role(rjob) else { continue };
         let first = members
             .iter()
             .filter(|m| m.role == role)
-            .map(|m| m.set.pods())
+            .map(|m| m.rjob.pods())
             .sum();
         members.push(Member {
-            set: set.clone(),
+            rjob: rjob.clone(),
             role,
-            container: container_of(draft, set, container(set)),
+            container: draft.spec(rjob.index).program(container(rjob)).map(str::to_owned),
             first,
         });
     }
     members
 }
 
-/// Finds the container of a role: the one that is named, else `node`, else the only one.
-fn container_of(draft: &Draft<'_>, set: &PodSet, wanted: Option<&str>) -> Option<String> {
-    let spec = draft.pod_spec(set.index)?;
-    program_container(spec, wanted).map(str::to_owned)
-}
-
-/// Finds the container of a Pod spec that runs the program of a role.
-pub(super) fn program_container<'s>(pod_spec: &'s Value, wanted: Option<&str>) -> Option<&'s str> {
-    let containers = k8s_json::list(pod_spec, &["containers"]);
-    let find = |name: &str| k8s_json::named(containers, name).and_then(k8s_json::name);
-    match (wanted, containers) {
-        (Some(wanted), _) => find(wanted),
-        (None, [only]) => k8s_json::name(only),
-        (None, _) => find(names::NODE),
-    }
-}
-
 impl Member {
     fn index(&self) -> Option<Index> {
-        match (self.set.replicas, self.set.count) {
+        match (self.rjob.replicas, self.rjob.count) {
             (1, 1) => Some(Index::Fixed(self.first)),
             (1, _) if self.first == 0 => Some(Index::Pod),
             (_, 1) if self.first == 0 => Some(Index::Job),
@@ -146,7 +129,7 @@ impl Member {
     /// Gives the DNS name of the pod itself, in terms of the variable of [`Member::rank`].
     pub(super) fn own_host(&self, draft: &Draft<'_>) -> String {
         let own = format!("$({})", names::TRAINER_NODE_RANK);
-        let host = |replica: &dyn Display, pod: &dyn Display| draft.host(&self.set, replica, pod);
+        let host = |replica: &dyn Display, pod: &dyn Display| draft.host(&self.rjob, replica, pod);
         match self.index() {
             Some(Index::Fixed(_)) => host(&0, &0),
             Some(Index::Pod) | None => host(&0, &own),
@@ -160,7 +143,7 @@ pub(super) fn hosts(draft: &Draft<'_>, members: &[Member], role: &str) -> Vec<St
     members
         .iter()
         .filter(|member| member.role == role)
-        .flat_map(|member| draft.hosts(&member.set))
+        .flat_map(|member| draft.hosts(&member.rjob))
         .collect()
 }
 
@@ -186,11 +169,11 @@ pub(super) fn put(
     };
     let rank = format!(
         "replicatedJobs[{}].template.spec.template.spec.containers[{container}].env[{}]",
-        member.set.name,
+        member.rjob.name,
         names::TRAINER_NODE_RANK
     );
     draft.because(rank, || member.rank_reason().to_owned());
-    if let Some(container) = draft.container_mut(member.set.index, container) {
+    if let Some(container) = draft.container_mut(member.rjob.index, container) {
         env::put_first(container, std::iter::once(&member.rank()).chain(env));
         for port in ports {
             upsert::port(list_mut(container, "ports"), json!({"containerPort": port}));
@@ -205,13 +188,13 @@ pub(super) fn has_success_policy(draft: &Draft<'_>) -> bool {
 
 /// Lets the run end well with some of the replicated jobs; JobSet then ends the others.
 pub(super) fn succeed_with(draft: &mut Draft<'_>, deciding: &[&Member], why: &str) {
-    if deciding.is_empty() || deciding.len() == draft.sets.len() || has_success_policy(draft) {
+    if deciding.is_empty() || deciding.len() == draft.rjobs.len() || has_success_policy(draft) {
         return;
     }
     for field in ["operator", "targetReplicatedJobs"] {
         draft.because(format!("successPolicy.{field}"), || why.to_owned());
     }
-    let targets: Vec<&str> = deciding.iter().map(|member| member.set.name.as_str()).collect();
+    let targets: Vec<&str> = deciding.iter().map(|member| member.rjob.name.as_str()).collect();
     let success = json!({"operator": "All", "targetReplicatedJobs": targets});
     k8s_json::object_mut(&mut draft.jobset, &["spec"]).insert("successPolicy".to_owned(), success);
 }
@@ -225,18 +208,18 @@ pub(super) fn check(
     problems: &mut Problems,
 ) {
     for member in members {
-        let Member { set, role, .. } = member;
+        let Member { rjob, role, .. } = member;
         if member.index().is_none() {
             let message = format!(
                 "the runtime's mlPolicy.{policy}: the pods of replicated job {:?} ({} x {}, role {role:?}) cannot know \
                  their index; give each role one replicated job with replicas 1, and its number of pods as parallelism",
-                set.name, set.replicas, set.count
+                rjob.name, rjob.replicas, rjob.count
             );
             problems.push(Problem::invalid(RUNTIME_REF, message));
         }
         for port in ports(member) {
             let container = member.container.as_deref().unwrap_or_default();
-            check::port_is_free(draft, policy, set, container, port, problems);
+            check::port_is_free(draft, policy, rjob, container, port, problems);
         }
     }
 }

@@ -4,7 +4,8 @@
 
 use serde_json::Value;
 
-use super::{Runtime, frameworks, gang, roles, suggest};
+use super::replicated_job::{CONTAINERS_FIELD, REPLICATED_JOBS, ReplicatedJobSpec, Section};
+use super::{Runtime, frameworks, gang};
 use crate::api::names;
 use crate::k8s::json as k8s_json;
 use crate::k8s::path::FieldPath;
@@ -16,84 +17,15 @@ use crate::k8s::problem::{Problem, Problems};
 pub fn check(runtime: &Runtime) -> Problems {
     let mut found = Problems::default();
     check_policies(runtime, &mut found);
-    for (index, job) in replicated_jobs(runtime).iter().enumerate() {
-        if let Some((ancestor, container)) = ancestor(job).and_then(section_container) {
-            let path = FieldPath::new("spec.template.spec.replicatedJobs").index(index);
-            check_replicas(job, ancestor, &path, &mut found);
-            check_container(job, ancestor, container, &path, &mut found);
+    for (index, rjob) in runtime.replicated_jobs().enumerate() {
+        if let Some(section) = rjob.section() {
+            let path = FieldPath::new(REPLICATED_JOBS).index(index);
+            check_replicas(rjob, section, &path, &mut found);
+            check_container(rjob, section, &path, &mut found);
         }
     }
     frameworks::of(None, runtime).check_runtime(runtime, &mut found);
     found
-}
-
-/// Finds names of replicated jobs, in a list of a framework's policy, that the runtime does not have, and those that are
-/// there twice. `field` is the member of an item that holds the name; empty where the item is the name.
-pub(super) fn check_named_jobs<'r>(
-    runtime: &Runtime,
-    named: impl Iterator<Item = &'r str>,
-    list: &FieldPath,
-    field: &str,
-    found: &mut Problems,
-) {
-    let known = || replicated_jobs(runtime).iter().map(name_of);
-    let mut seen = Vec::new();
-    for (index, name) in named.enumerate() {
-        let path = list.index(index);
-        let path = if field.is_empty() { path } else { path.field(field) };
-        if seen.contains(&name) {
-            found.push(Problem::invalid(
-                path,
-                format!("{name:?} is there twice; keep one of the two"),
-            ));
-        } else if !known().any(|job| job == name) {
-            let hint = suggest::closest(name, known());
-            found.push(Problem::invalid(
-                path,
-                format!("the runtime has no replicated job {name:?}{hint}"),
-            ));
-        }
-        seen.push(name);
-    }
-}
-
-/// Finds replicated jobs that have a role by their name and label, but no container whose program would play it.
-pub(super) fn check_programs(runtime: &Runtime, has_role: impl Fn(&str, bool) -> bool, found: &mut Problems) {
-    for (index, job) in replicated_jobs(runtime).iter().enumerate() {
-        let trains = ancestor(job) == Some(names::TRAINER);
-        // One that trains is told of by the rule of its section.
-        if trains || !has_role(name_of(job), trains) || program(job, None).is_some() {
-            continue;
-        }
-        let path = FieldPath::new("spec.template.spec.replicatedJobs").index(index);
-        found.push(Problem::invalid(
-            path.field("template.spec.template.spec.containers"),
-            format!(
-                "replicated job {:?} has a role in the framework, and it cannot be told which of its containers plays \
-                 it; name that one {:?}",
-                name_of(job),
-                names::NODE
-            ),
-        ));
-    }
-}
-
-/// Lists the names of the replicated jobs that fit, by their name and whether they train.
-pub(super) fn jobs_where(runtime: &Runtime, fits: impl Fn(&str, bool) -> bool) -> Vec<&str> {
-    let jobs = replicated_jobs(runtime).iter();
-    jobs.filter(|job| fits(name_of(job), ancestor(job) == Some(names::TRAINER)))
-        .map(name_of)
-        .collect()
-}
-
-/// Finds a replicated job of a runtime by its name.
-pub(super) fn replicated_job<'r>(runtime: &'r Runtime, name: &str) -> Option<&'r Value> {
-    replicated_jobs(runtime).iter().find(|job| name_of(job) == name)
-}
-
-/// Finds the container of a replicated job whose program plays its role.
-pub(super) fn program<'r>(job: &'r Value, wanted: Option<&str>) -> Option<&'r str> {
-    roles::program_container(job.pointer("/template/spec/template/spec")?, wanted)
 }
 
 /// Lists what an author of a runtime should know although it works.
@@ -107,21 +39,17 @@ pub fn warnings(runtime: &Runtime) -> Vec<String> {
             names::DEPRECATION_POLICY_URL
         ));
     }
-    let jobs = replicated_jobs(runtime);
-    for job in jobs {
-        let pod_label = job
-            .pointer("/template/spec/template/metadata/labels")
-            .and_then(|labels| labels.get(names::ANCESTOR_LABEL));
-        if pod_label.is_some() && ancestor(job).is_none() {
+    for rjob in runtime.replicated_jobs() {
+        if rjob.pod_label(names::ANCESTOR_LABEL).is_some() && rjob.ancestor().is_none() {
             found.push(format!(
                 "replicated job {:?} carries the label {} on its Pod template, where it has no effect; \
                  put it on the Job template (template.metadata.labels)",
-                name_of(job),
+                rjob.name(),
                 names::ANCESTOR_LABEL
             ));
         }
     }
-    let has_trainer = jobs.iter().any(|job| ancestor(job) == Some(names::TRAINER));
+    let has_trainer = runtime.replicated_jobs().any(ReplicatedJobSpec::trains);
     match &runtime.spec.ml_policy {
         Some(_) if !has_trainer => found.push(format!(
             "mlPolicy is set, but no replicated job is labelled {}={}: node counts, resources and the environment \
@@ -153,12 +81,8 @@ fn mpi_warnings(runtime: &Runtime, found: &mut Vec<String>) {
             names::NODE
         ));
     }
-    let publishes = runtime
-        .spec
-        .template
-        .as_ref()
-        .and_then(|template| template.value().pointer("/spec/network/publishNotReadyAddresses"));
-    if publishes == Some(&Value::Bool(false)) {
+    let publishes = ["spec", "network", "publishNotReadyAddresses"];
+    if k8s_json::at(runtime.template(), &publishes) == Some(&Value::Bool(false)) {
         found.push(
             "network.publishNotReadyAddresses is false: the launcher cannot resolve workers that are not ready yet"
                 .to_owned(),
@@ -168,20 +92,15 @@ fn mpi_warnings(runtime: &Runtime, found: &mut Vec<String>) {
 
 /// A launcher that starts processes on workers whose sshd does not listen yet fails, or waits for long.
 fn launcher_warnings(runtime: &Runtime, found: &mut Vec<String>) {
-    let jobs = replicated_jobs(runtime);
-    let named = |name: &str| jobs.iter().find(|job| name_of(job) == name);
+    let named = |name: &str| runtime.replicated_jobs().find(|rjob| rjob.name() == name);
     let (Some(launcher), Some(node)) = (named(names::LAUNCHER), named(names::NODE)) else {
         return;
     };
-    let in_order = runtime
-        .spec
-        .template
-        .as_ref()
-        .and_then(|template| template.value().pointer("/spec/startupPolicy/startupPolicyOrder"))
-        .is_some_and(|order| order == "InOrder");
-    let waits = k8s_json::list(launcher, &["dependsOn"])
-        .iter()
-        .any(|on| name_of(on) == names::NODE && k8s_json::text(on, &["status"]) == Some("Ready"));
+    let order = ["spec", "startupPolicy", "startupPolicyOrder"];
+    let in_order = k8s_json::text(runtime.template(), &order) == Some("InOrder");
+    let waits = launcher.depends_on().iter().any(|on| {
+        k8s_json::name(on) == Some(names::NODE) && k8s_json::text(on, &["status"]) == Some("Ready")
+    });
     if !waits && !in_order {
         found.push(format!(
             "the replicated job {:?} does not wait for the workers: give it dependsOn: [{{name: {}, status: Ready}}]",
@@ -189,11 +108,10 @@ fn launcher_warnings(runtime: &Runtime, found: &mut Vec<String>) {
             names::NODE
         ));
     }
-    let containers = node
-        .pointer("/template/spec/template/spec/containers")
-        .unwrap_or(&Value::Null);
-    let worker = k8s_json::named(k8s_json::list(containers, &[]), names::NODE);
-    if worker.is_some_and(|worker| worker.get("readinessProbe").is_none()) {
+    if node
+        .container(names::NODE)
+        .is_some_and(|worker| worker.get("readinessProbe").is_none())
+    {
         found.push(format!(
             "container {:?} of the workers has no readinessProbe, so they count as ready before their sshd accepts \
              connections: probe its port, such as tcpSocket: {{port: 2222}}",
@@ -248,37 +166,32 @@ fn check_policies(runtime: &Runtime, found: &mut Problems) {
     }
 }
 
-fn check_replicas(job: &Value, ancestor: &str, path: &FieldPath, found: &mut Problems) {
-    if let Some(replicas) = job
-        .get("replicas")
-        .filter(|r| !r.is_null() && r.as_i64() != Some(1))
-    {
+fn check_replicas(rjob: ReplicatedJobSpec<'_>, section: Section, path: &FieldPath, found: &mut Problems) {
+    if let Some(replicas) = rjob.replicas().filter(|replicas| replicas.as_i64() != Some(1)) {
         found.push(Problem::invalid(
             path.field("replicas"),
             format!(
-                "{replicas} replicas; a replicated job labelled {}={ancestor} must have 1 (the number of nodes is its \
+                "{replicas} replicas; a replicated job labelled {}={} must have 1 (the number of nodes is its \
                  parallelism)",
-                names::ANCESTOR_LABEL
+                names::ANCESTOR_LABEL,
+                section.label()
             ),
         ));
     }
 }
 
-fn check_container(job: &Value, ancestor: &str, wanted: &str, path: &FieldPath, found: &mut Problems) {
-    let containers = job
-        .pointer("/template/spec/template/spec/containers")
-        .and_then(Value::as_array)
-        .map(Vec::as_slice)
-        .unwrap_or_default();
-    if containers.iter().any(|c| name_of(c) == wanted) {
+fn check_container(rjob: ReplicatedJobSpec<'_>, section: Section, path: &FieldPath, found: &mut Problems) {
+    let wanted = section.container();
+    if rjob.container(wanted).is_some() {
         return;
     }
-    let has: Vec<String> = containers.iter().map(|c| format!("{:?}", name_of(c))).collect();
+    let has: Vec<String> = rjob.container_names().map(|name| format!("{name:?}")).collect();
     found.push(Problem::invalid(
-        path.field("template.spec.template.spec.containers"),
+        path.field(CONTAINERS_FIELD),
         format!(
-            "a replicated job labelled {}={ancestor} needs a container named {wanted:?}; it has {}",
+            "a replicated job labelled {}={} needs a container named {wanted:?}; it has {}",
             names::ANCESTOR_LABEL,
+            section.label(),
             if has.is_empty() {
                 "none".to_owned()
             } else {
@@ -286,38 +199,6 @@ fn check_container(job: &Value, ancestor: &str, wanted: &str, path: &FieldPath, 
             }
         ),
     ));
-}
-
-/// Gives the container that a section of a TrainJob sets, for the replicated jobs that a section is about.
-fn section_container(ancestor: &str) -> Option<(&str, &'static str)> {
-    let container = match ancestor {
-        names::TRAINER => names::NODE,
-        names::DATASET_INITIALIZER => names::DATASET_INITIALIZER,
-        names::MODEL_INITIALIZER => names::MODEL_INITIALIZER,
-        _ => return None,
-    };
-    Some((ancestor, container))
-}
-
-fn replicated_jobs(runtime: &Runtime) -> &[Value] {
-    runtime
-        .spec
-        .template
-        .as_ref()
-        .and_then(|template| template.value().pointer("/spec/replicatedJobs"))
-        .and_then(Value::as_array)
-        .map(Vec::as_slice)
-        .unwrap_or_default()
-}
-
-fn ancestor(job: &Value) -> Option<&str> {
-    job.pointer("/template/metadata/labels")?
-        .get(names::ANCESTOR_LABEL)?
-        .as_str()
-}
-
-fn name_of(item: &Value) -> &str {
-    item.get("name").and_then(Value::as_str).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -2,9 +2,10 @@
 
 use serde_json::{Map, Value, json};
 
-use super::draft::{Draft, Role};
+use super::draft::Draft;
 use super::env;
 use super::frameworks::{Framework, Part};
+use super::replicated_job::Section;
 use crate::api::names;
 use crate::api::raw::Raw;
 use crate::api::trainjob::InitializerSource;
@@ -16,15 +17,15 @@ pub(super) fn initializer(draft: &mut Draft<'_>) {
         return;
     };
     let parts = [
-        (Role::DatasetInitializer, &section.dataset),
-        (Role::ModelInitializer, &section.model),
+        (Section::DatasetInitializer, &section.dataset),
+        (Section::ModelInitializer, &section.model),
     ];
-    for (role, source) in parts {
-        let (Some(source), Some(name)) = (source, role.container()) else {
+    for (part, source) in parts {
+        let Some(source) = source else {
             continue;
         };
-        for index in draft.indexes(role) {
-            if let Some(container) = draft.container_mut(index, name) {
+        for index in draft.indexes(part) {
+            if let Some(container) = draft.container_mut(index, part.container()) {
                 fetch_from(container, source);
             }
         }

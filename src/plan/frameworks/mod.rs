@@ -15,7 +15,7 @@ mod xgboost;
 
 use super::Runtime;
 use super::counts;
-use super::draft::{Draft, PodSet, Role};
+use super::draft::{Draft, ReplicatedJob};
 use crate::api::TrainJob;
 use crate::api::runtime::MlPolicy;
 use crate::k8s::problem::Problems;
@@ -59,19 +59,19 @@ pub(super) trait Framework: Sync {
     }
 
     /// Whether the pods of a replicated job take a part of `spec.trainer`.
-    fn takes(&self, _draft: &Draft<'_>, set: &PodSet, _part: Part) -> bool {
-        set.role == Role::Trainer
+    fn takes(&self, _draft: &Draft<'_>, rjob: &ReplicatedJob, _part: Part) -> bool {
+        rjob.trains()
     }
 
     /// Whether the pods of a replicated job compute together: they are the gang, and their resources tell the number
     /// of processes.
-    fn is_node(&self, _draft: &Draft<'_>, set: &PodSet) -> bool {
-        set.role == Role::Trainer
+    fn is_node(&self, _draft: &Draft<'_>, rjob: &ReplicatedJob) -> bool {
+        rjob.trains()
     }
 
     /// Fewest pods of a replicated job that can work; a gang waits for no more.
-    fn fewest(&self, _draft: &Draft<'_>, set: &PodSet) -> i64 {
-        set.count
+    fn fewest(&self, _draft: &Draft<'_>, rjob: &ReplicatedJob) -> i64 {
+        rjob.count
     }
 
     /// Finds what is wrong with a runtime, whatever the job.

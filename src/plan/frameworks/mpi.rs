@@ -16,7 +16,7 @@ use crate::api::runtime::MpiPolicy;
 use crate::k8s::json::list_mut;
 use crate::k8s::problem::{Problem, Problems};
 use crate::k8s::upsert;
-use crate::plan::draft::{Draft, PodSet, Role};
+use crate::plan::draft::{Draft, ReplicatedJob};
 use crate::plan::resolve::RUNTIME_REF;
 use crate::plan::{Recipe, accelerators, check, counts, env, files, owner, secrets};
 
@@ -129,8 +129,8 @@ impl Framework for Mpi {
     /// The launcher is one pod. The rest of the nodes are workers.
     fn settle_counts(&self, draft: &mut Draft<'_>) {
         let stated = draft
-            .set(names::NODE)
-            .and_then(|set| draft.runtime_parallelism(set))
+            .rjob(names::NODE)
+            .and_then(|rjob| draft.runtime_spec(rjob).parallelism())
             .map(|count| count.max(1));
         counts::settle(draft);
         let policy_nodes = draft.runtime.spec.ml_policy.as_ref().and_then(|ml| ml.num_nodes);
@@ -154,8 +154,8 @@ impl Framework for Mpi {
             (None, None) if beside_launcher > 0 => (0, "one node, which is the launcher"),
             (None, None) => (1, "one node"),
         };
-        for set in &mut draft.sets {
-            (set.count, set.count_why) = match set.name.as_str() {
+        for rjob in &mut draft.rjobs {
+            (rjob.count, rjob.count_why) = match rjob.name.as_str() {
                 names::NODE => (workers, why),
                 names::LAUNCHER => (1, "a launcher is one pod"),
                 _ => continue,
@@ -165,25 +165,27 @@ impl Framework for Mpi {
 
     /// Image and environment go to the pods that compute and to the launcher, command and arguments to the launcher, and
     /// resources to those that compute: a launcher that is no node holds no accelerator.
-    fn takes(&self, draft: &Draft<'_>, set: &PodSet, part: Part) -> bool {
-        let labelled = set.role == Role::Trainer;
-        match (set.name.as_str(), part) {
+    fn takes(&self, draft: &Draft<'_>, rjob: &ReplicatedJob, part: Part) -> bool {
+        let labelled = rjob.trains();
+        match (rjob.name.as_str(), part) {
             (names::NODE, Part::Command) => false,
             (names::NODE, Part::Env | Part::Resources) | (names::LAUNCHER, Part::Env) => true,
-            (names::LAUNCHER, Part::Resources) => launcher_is_node(draft) || draft.set(names::NODE).is_none(),
+            (names::LAUNCHER, Part::Resources) => {
+                launcher_is_node(draft) || draft.rjob(names::NODE).is_none()
+            }
             _ => labelled,
         }
     }
 
-    fn is_node(&self, draft: &Draft<'_>, set: &PodSet) -> bool {
-        workers(draft).is_some_and(|workers| workers.index == set.index)
+    fn is_node(&self, draft: &Draft<'_>, rjob: &ReplicatedJob) -> bool {
+        workers(draft).is_some_and(|workers| workers.index == rjob.index)
     }
 
     fn check(&self, draft: &Draft<'_>, problems: &mut Problems) {
         let wants_both = launcher_is_node(draft) && draft.job.num_nodes().is_some_and(|nodes| nodes > 1);
         let missing: Vec<_> = [names::LAUNCHER, names::NODE]
             .into_iter()
-            .filter(|name| draft.set(name).is_none())
+            .filter(|name| draft.rjob(name).is_none())
             .collect();
         if wants_both && !missing.is_empty() {
             let message = format!(
@@ -195,8 +197,8 @@ impl Framework for Mpi {
             );
             problems.push(Problem::invalid("spec.trainer.numNodes", message));
         }
-        if draft.set(names::LAUNCHER).is_none()
-            && draft.set(names::NODE).is_none()
+        if draft.rjob(names::LAUNCHER).is_none()
+            && draft.rjob(names::NODE).is_none()
             && draft.trainer().is_none()
         {
             let message = format!(
@@ -207,12 +209,12 @@ impl Framework for Mpi {
             problems.push(Problem::invalid(RUNTIME_REF, message));
         }
         hostfile_fits(draft, problems);
-        for set in both(draft) {
-            check::volume_is_free(draft, set, names::MPI_SSH_VOLUME, problems);
-            check::mount_is_free(draft, set, names::NODE, &ssh_path(draft), problems);
-            if set.name == names::LAUNCHER {
-                check::volume_is_free(draft, set, names::MPI_HOSTFILE_VOLUME, problems);
-                check::mount_is_free(draft, set, names::NODE, names::MPI_CONFIG_PATH, problems);
+        for rjob in both(draft) {
+            check::volume_is_free(draft, rjob, names::MPI_SSH_VOLUME, problems);
+            check::mount_is_free(draft, rjob, names::NODE, &ssh_path(draft), problems);
+            if rjob.name == names::LAUNCHER {
+                check::volume_is_free(draft, rjob, names::MPI_HOSTFILE_VOLUME, problems);
+                check::mount_is_free(draft, rjob, names::NODE, names::MPI_CONFIG_PATH, problems);
             }
         }
     }
@@ -222,10 +224,10 @@ impl Framework for Mpi {
             return;
         };
         let slots = slots(draft);
-        for index in both(draft).map(|set| set.index).collect::<Vec<_>>() {
+        for index in both(draft).map(|rjob| rjob.index).collect::<Vec<_>>() {
             mount_keys(draft, index);
         }
-        if let Some(launcher) = draft.set(names::LAUNCHER).cloned() {
+        if let Some(launcher) = draft.rjob(names::LAUNCHER).cloned() {
             mount_hostfile(draft, &launcher);
             for name in implementation.reserved {
                 draft.because_env(name, implementation.name);
@@ -286,19 +288,19 @@ fn hostfile_name(draft: &Draft<'_>) -> String {
 }
 
 /// Lists launcher and workers in the runtime's order.
-fn both<'d>(draft: &'d Draft<'_>) -> impl Iterator<Item = &'d PodSet> {
+fn both<'d>(draft: &'d Draft<'_>) -> impl Iterator<Item = &'d ReplicatedJob> {
     draft
-        .sets
+        .rjobs
         .iter()
-        .filter(|set| matches!(set.name.as_str(), names::NODE | names::LAUNCHER))
+        .filter(|rjob| matches!(rjob.name.as_str(), names::NODE | names::LAUNCHER))
 }
 
 /// Gives the pods whose resources are a node's.
-fn workers<'d>(draft: &'d Draft<'_>) -> Option<&'d PodSet> {
+fn workers<'d>(draft: &'d Draft<'_>) -> Option<&'d ReplicatedJob> {
     draft
-        .set(names::NODE)
-        .filter(|set| set.count > 0)
-        .or_else(|| draft.set(names::LAUNCHER))
+        .rjob(names::NODE)
+        .filter(|rjob| rjob.count > 0)
+        .or_else(|| draft.rjob(names::LAUNCHER))
 }
 
 /// Works out how many processes a node takes.
@@ -310,8 +312,8 @@ fn slots(draft: &Draft<'_>) -> i64 {
     if stated != 1 {
         return i64::from(stated);
     }
-    let node = draft.set(names::NODE).or_else(|| draft.set(names::LAUNCHER));
-    let resources = node.map_or(&Value::Null, |set| draft.resources(set.index, names::NODE));
+    let node = draft.rjob(names::NODE).or_else(|| draft.rjob(names::LAUNCHER));
+    let resources = node.map_or(&Value::Null, |rjob| draft.resources(rjob.index, names::NODE));
     accelerators::devices(resources, draft.config)
         .processes()
         .unwrap_or(1)
@@ -319,14 +321,14 @@ fn slots(draft: &Draft<'_>) -> i64 {
 
 /// Returns the hostfile, or `None` if it is larger than a ConfigMap can hold.
 fn hosts(draft: &Draft<'_>, implementation: &Implementation, slots: i64) -> Option<String> {
-    let is_host = |set: &&PodSet| set.name == names::NODE || launcher_is_node(draft);
-    let named = |set: &PodSet, host: String| match host.split_once('.') {
-        Some((bare, _)) if implementation.bare_launcher && set.name == names::LAUNCHER => bare.to_owned(),
+    let is_host = |rjob: &&ReplicatedJob| rjob.name == names::NODE || launcher_is_node(draft);
+    let named = |rjob: &ReplicatedJob, host: String| match host.split_once('.') {
+        Some((bare, _)) if implementation.bare_launcher && rjob.name == names::LAUNCHER => bare.to_owned(),
         _ => host,
     };
     let hosts = both(draft)
         .filter(is_host)
-        .flat_map(|set| draft.hosts(set).map(move |host| named(set, host)));
+        .flat_map(|rjob| draft.hosts(rjob).map(move |host| named(rjob, host)));
     files::bounded(hosts.map(|host| (implementation.line)(&host, slots)))
 }
 
@@ -364,7 +366,7 @@ fn mount_keys(draft: &mut Draft<'_>, index: usize) {
     mount_volume(draft, index, volume, mount);
 }
 
-fn mount_hostfile(draft: &mut Draft<'_>, launcher: &PodSet) {
+fn mount_hostfile(draft: &mut Draft<'_>, launcher: &ReplicatedJob) {
     let item = json!({"key": names::MPI_HOSTFILE, "path": names::MPI_HOSTFILE, "mode": 0o444});
     let volume = json!({
         "name": names::MPI_HOSTFILE_VOLUME,

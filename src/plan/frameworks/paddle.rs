@@ -13,9 +13,9 @@ use crate::api::runtime::PaddlePolicy;
 use crate::k8s::path::FieldPath;
 use crate::k8s::problem::{Problem, Problems};
 use crate::plan::accelerators::{self, Devices};
-use crate::plan::draft::{Draft, PodSet, Role};
+use crate::plan::draft::{Draft, ReplicatedJob};
 use crate::plan::roles::{self, Member, Naming};
-use crate::plan::{Runtime, counts, env, runtime_rules};
+use crate::plan::{Runtime, counts, env, named_jobs};
 
 const TRAINER: &str = "trainer";
 const SERVER: &str = "server";
@@ -62,39 +62,39 @@ impl Framework for Paddle {
 
     fn settle_counts(&self, draft: &mut Draft<'_>) {
         let trainers = draft
-            .sets
+            .rjobs
             .iter()
-            .filter(|set| naming(draft.runtime).of(set) == Some(TRAINER));
+            .filter(|rjob| naming(draft.runtime).of(rjob) == Some(TRAINER));
         let nodes = trainers
-            .min_by_key(|set| (set.role != Role::Trainer, set.index))
-            .map(|set| set.index);
+            .min_by_key(|rjob| (!rjob.trains(), rjob.index))
+            .map(|rjob| rjob.index);
         counts::settle_nodes(draft, nodes);
     }
 
-    fn takes(&self, draft: &Draft<'_>, set: &PodSet, part: Part) -> bool {
-        match naming(draft.runtime).of(set) {
+    fn takes(&self, draft: &Draft<'_>, rjob: &ReplicatedJob, part: Part) -> bool {
+        match naming(draft.runtime).of(rjob) {
             // One program plays both roles; a container of another name keeps its own.
             Some(SERVER) => part != Part::Resources,
             role => role.is_some(),
         }
     }
 
-    fn is_node(&self, draft: &Draft<'_>, set: &PodSet) -> bool {
-        naming(draft.runtime).of(set).is_some()
+    fn is_node(&self, draft: &Draft<'_>, rjob: &ReplicatedJob) -> bool {
+        naming(draft.runtime).of(rjob).is_some()
     }
 
     fn check_runtime(&self, runtime: &Runtime, found: &mut Problems) {
         let path = FieldPath::new("spec.mlPolicy.paddle.roles");
-        runtime_rules::check_named_jobs(
+        named_jobs::check(
             runtime,
             naming(runtime).given.iter().map(|(job, _)| *job),
             &path,
             "replicatedJob",
             found,
         );
-        runtime_rules::check_programs(
+        named_jobs::check_programs(
             runtime,
-            |name, trains| naming(runtime).role(name, trains).is_some(),
+            |rjob| naming(runtime).role(rjob.name(), rjob.trains()).is_some(),
             found,
         );
     }
@@ -175,7 +175,7 @@ fn serves(members: &[Member]) -> bool {
 fn processes(draft: &Draft<'_>, member: &Member) -> Option<i64> {
     let asked = draft.job.num_proc_per_node();
     let container = member.container.as_deref().unwrap_or(names::NODE);
-    let devices = accelerators::devices(draft.resources(member.set.index, container), draft.config);
+    let devices = accelerators::devices(draft.resources(member.rjob.index, container), draft.config);
     match devices {
         _ if asked.is_some() => asked,
         Devices::Uncounted => None,

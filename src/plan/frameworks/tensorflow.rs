@@ -8,13 +8,13 @@ use serde_json::{Value, json};
 use super::{Framework, Part};
 use crate::api::names;
 use crate::api::runtime::TensorflowPolicy;
-use crate::k8s::json as k8s_json;
 use crate::k8s::path::FieldPath;
 use crate::k8s::problem::{Problem, Problems};
-use crate::plan::draft::{Draft, PodSet, Role};
+use crate::plan::draft::{Draft, ReplicatedJob};
+use crate::plan::replicated_job::ReplicatedJobSpec;
 use crate::plan::resolve::RUNTIME_REF;
 use crate::plan::roles::{self, Member, Naming};
-use crate::plan::{Runtime, counts, env, runtime_rules};
+use crate::plan::{Runtime, counts, env, named_jobs, replicated_job};
 
 const CHIEF: &str = "chief";
 const MASTER: &str = "master";
@@ -46,47 +46,53 @@ impl Framework for Tensorflow {
 
     fn settle_counts(&self, draft: &mut Draft<'_>) {
         let workers = draft
-            .sets
+            .rjobs
             .iter()
-            .filter(|set| naming(draft.runtime).of(set) == Some(WORKER));
+            .filter(|rjob| naming(draft.runtime).of(rjob) == Some(WORKER));
         let nodes = workers
-            .min_by_key(|set| (set.role != Role::Trainer, set.index))
-            .map(|set| set.index);
+            .min_by_key(|rjob| (!rjob.trains(), rjob.index))
+            .map(|rjob| rjob.index);
         counts::settle_nodes(draft, nodes);
     }
 
-    fn takes(&self, draft: &Draft<'_>, set: &PodSet, part: Part) -> bool {
-        match naming(draft.runtime).of(set) {
+    fn takes(&self, draft: &Draft<'_>, rjob: &ReplicatedJob, part: Part) -> bool {
+        match naming(draft.runtime).of(rjob) {
             // One program plays all roles; a container of another name keeps its own.
             Some(PS | EVALUATOR) => part != Part::Resources,
             role => role.is_some(),
         }
     }
 
-    fn is_node(&self, draft: &Draft<'_>, set: &PodSet) -> bool {
+    fn is_node(&self, draft: &Draft<'_>, rjob: &ReplicatedJob) -> bool {
         naming(draft.runtime)
-            .of(set)
+            .of(rjob)
             .is_some_and(|role| role != EVALUATOR)
     }
 
     fn check_runtime(&self, runtime: &Runtime, found: &mut Problems) {
         let path = FieldPath::new("spec.mlPolicy.tensorflow.roles");
-        runtime_rules::check_named_jobs(
+        named_jobs::check(
             runtime,
             naming(runtime).given.iter().map(|(job, _)| *job),
             &path,
             "replicatedJob",
             found,
         );
-        runtime_rules::check_programs(
+        named_jobs::check_programs(
             runtime,
-            |name, trains| naming(runtime).role(name, trains).is_some(),
+            |rjob| naming(runtime).role(rjob.name(), rjob.trains()).is_some(),
             found,
         );
-        let leads = runtime_rules::jobs_where(runtime, |name, trains| {
-            matches!(naming(runtime).role(name, trains), Some(CHIEF | MASTER))
-        });
-        if let [first, second, ..] = leads.as_slice() {
+        let mut leads = runtime
+            .replicated_jobs()
+            .filter(|rjob| {
+                matches!(
+                    naming(runtime).role(rjob.name(), rjob.trains()),
+                    Some(CHIEF | MASTER)
+                )
+            })
+            .map(ReplicatedJobSpec::name);
+        if let (Some(first), Some(second)) = (leads.next(), leads.next()) {
             let message = format!(
                 "replicated jobs {first:?} and {second:?} both lead the cluster; keep one chief or master"
             );
@@ -98,12 +104,12 @@ impl Framework for Tensorflow {
         let members = naming(draft.runtime).members(draft);
         let port = port(draft);
         roles::check(draft, "tensorflow", &members, |_| vec![port], problems);
-        for Member { set, role, .. } in members.iter().filter(|member| leads(member)) {
-            if set.pods() != 1 {
+        for Member { rjob, role, .. } in members.iter().filter(|member| leads(member)) {
+            if rjob.pods() != 1 {
                 let message = format!(
                     "the runtime's replicated job {:?} has {} pods; a cluster has one {role}, set its parallelism to 1",
-                    set.name,
-                    set.pods()
+                    rjob.name,
+                    rjob.pods()
                 );
                 problems.push(Problem::invalid(RUNTIME_REF, message));
             }
@@ -213,13 +219,13 @@ fn succeed(draft: &mut Draft<'_>, members: &[Member]) {
     if !all
         && let [worker] = deciding.as_slice()
         && worker.role == WORKER
-        && worker.set.pods() > 1
+        && worker.rjob.pods() > 1
     {
         draft.because("successPolicy.rules", || {
             "the run ends well when worker 0 does, as a TFJob's; mlPolicy.tensorflow.successPolicy".to_owned()
         });
-        if let Some(job) = draft.replicated_job_mut(worker.set.index) {
-            let spec = k8s_json::object_mut(job, &["template", "spec"]);
+        if let Some(job) = draft.replicated_job_mut(worker.rjob.index) {
+            let spec = replicated_job::job_spec_mut(job);
             // In Kubernetes the policy needs this mode; JobSet sets it too where it is not given.
             spec.entry("completionMode").or_insert_with(|| json!("Indexed"));
             spec.entry("successPolicy")

@@ -4,8 +4,8 @@ use serde_json::json;
 
 use super::{Gang, GangObject, GangScheduler, Served};
 use crate::api::names;
-use crate::k8s::json as k8s_json;
 use crate::plan::draft::Draft;
+use crate::plan::replicated_job;
 
 /// Seconds that a gang waits for its last pod where the runtime does not say.
 const DEFAULT_TIMEOUT: i32 = 60;
@@ -31,7 +31,7 @@ impl GangScheduler for Coscheduling {
         let name = draft.job_name();
         for member in &gang.members {
             if let Some(job) = draft.replicated_job_mut(member.index) {
-                k8s_json::object_mut(job, &["template", "spec", "template", "metadata", "labels"])
+                replicated_job::pod_metadata_mut(job, "labels")
                     .insert(names::COSCHEDULING_LABEL.to_owned(), json!(name));
             }
         }

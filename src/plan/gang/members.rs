@@ -25,10 +25,10 @@ pub(super) struct Members {
 /// Sorts the replicated jobs.
 pub(super) fn of(draft: &Draft<'_>, framework: &dyn Framework) -> Members {
     let waits = Waits::of(draft);
-    let all = 0..draft.sets.len();
+    let all = 0..draft.rjobs.len();
     let mut nodes: Vec<usize> = all
         .clone()
-        .filter(|index| framework.is_node(draft, &draft.sets[*index]))
+        .filter(|index| framework.is_node(draft, &draft.rjobs[*index]))
         .collect();
     if nodes.is_empty() {
         nodes = all
@@ -36,7 +36,7 @@ pub(super) fn of(draft: &Draft<'_>, framework: &dyn Framework) -> Members {
             .filter(|index| waits.directly_for(*index).is_empty())
             .collect();
     }
-    let name = |index: usize| draft.sets[index].name.as_str();
+    let name = |index: usize| draft.rjobs[index].name.as_str();
     let needed_by = |index: usize| nodes.iter().find(|node| waits.of_all(**node).contains(&index));
     let rest: BTreeSet<usize> = all.clone().filter(|index| needed_by(*index).is_none()).collect();
     let mut members = Members {
@@ -57,12 +57,7 @@ pub(super) fn of(draft: &Draft<'_>, framework: &dyn Framework) -> Members {
             members.inside.push(index);
         }
     }
-    let depends = |index: &usize| {
-        draft
-            .replicated_jobs()
-            .get(*index)
-            .map(|job| k8s_json::list(job, &["dependsOn"]))
-    };
+    let depends = |index: &usize| draft.spec(*index).depends_on();
     let mut waited_for = members.inside.iter().map(depends);
     if let Some(first) = waited_for.next() {
         members.together = waited_for.all(|other| other == first);
@@ -78,16 +73,15 @@ impl Waits {
     fn of(draft: &Draft<'_>) -> Self {
         let in_order = ["spec", "startupPolicy", "startupPolicyOrder"];
         let in_order = k8s_json::text(&draft.jobset, &in_order) == Some("InOrder");
-        let jobs = draft.replicated_jobs();
         let place = |other: &Value| {
             draft
-                .sets
+                .rjobs
                 .iter()
-                .position(|set| k8s_json::name(other) == Some(&set.name))
+                .position(|rjob| k8s_json::name(other) == Some(&rjob.name))
         };
-        let waits = jobs.iter().enumerate().map(|(index, job)| {
-            let before = index.checked_sub(1).filter(|_| in_order);
-            let depends = k8s_json::list(job, &["dependsOn"]).iter().filter_map(place);
+        let waits = draft.rjobs.iter().map(|rjob| {
+            let before = rjob.index.checked_sub(1).filter(|_| in_order);
+            let depends = draft.spec(rjob.index).depends_on().iter().filter_map(place);
             before.into_iter().chain(depends).collect()
         });
         Self(waits.collect())

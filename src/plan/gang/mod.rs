@@ -13,7 +13,7 @@ mod workload;
 use std::collections::BTreeSet;
 
 use super::accelerators::{self, Devices};
-use super::draft::{Draft, PodSet};
+use super::draft::{Draft, ReplicatedJob};
 use super::facts;
 use super::frameworks::Framework;
 use super::inputs::{Known, Observed};
@@ -91,8 +91,8 @@ pub(super) fn check(
     let members = members::of(draft, framework).inside;
     scheduler.check(draft, &members, problems);
     priority_classes_exist(draft, scheduler, observed, problems);
-    if members.is_empty() && !draft.sets.is_empty() {
-        let names: Vec<&str> = draft.sets.iter().map(|set| set.name.as_str()).collect();
+    if members.is_empty() && !draft.rjobs.is_empty() {
+        let names: Vec<&str> = draft.rjobs.iter().map(|rjob| rjob.name.as_str()).collect();
         let message = format!(
             "the runtime's podGroupPolicy.{} has no pods to place together: each of the replicated jobs {} starts only \
              after another one; take one of their dependsOn, or the startupPolicy, away",
@@ -150,21 +150,21 @@ fn gather(
 ) -> Gang {
     let found = members::of(draft, framework);
     // A member that comes later than the others needs them to be still there.
-    let awaited = |set: &PodSet| {
+    let awaited = |rjob: &ReplicatedJob| {
         if found.together {
-            framework.fewest(draft, set)
+            framework.fewest(draft, rjob)
         } else {
-            set.count
+            rjob.count
         }
     };
     let member = |index: &usize| {
-        let set = draft.sets.get(*index)?;
-        let pod = draft.pod_spec(*index)?;
+        let rjob = draft.rjobs.get(*index)?;
+        let pod = draft.spec(*index).pod();
         Some(Member {
             index: *index,
-            name: set.name.clone(),
-            pods: set.count * set.replicas,
-            awaited: awaited(set) * set.replicas,
+            name: rjob.name.clone(),
+            pods: rjob.count * rjob.replicas,
+            awaited: awaited(rjob) * rjob.replicas,
             requests: requests::of_pod(pod, &facts::surroundings(observed, pod)),
         })
     };
@@ -179,7 +179,7 @@ fn gather(
         left_out: found
             .outside
             .iter()
-            .filter_map(|(index, why)| Some((draft.sets.get(*index)?.name.clone(), why.clone())))
+            .filter_map(|(index, why)| Some((draft.rjobs.get(*index)?.name.clone(), why.clone())))
             .collect(),
     }
 }
@@ -195,8 +195,8 @@ fn warn(draft: &mut Draft<'_>, scheduler: &dyn GangScheduler, gang: &Gang, obser
     }
     for (name, why) in &gang.left_out {
         if draft
-            .set(name)
-            .is_some_and(|set| has_accelerators(draft, set.index))
+            .rjob(name)
+            .is_some_and(|rjob| has_accelerators(draft, rjob.index))
         {
             warnings.push(format!(
                 "the pods of replicated job {name:?} ask for accelerators and are not part of the gang, as {why}: they \
@@ -205,8 +205,7 @@ fn warn(draft: &mut Draft<'_>, scheduler: &dyn GangScheduler, gang: &Gang, obser
         }
     }
     for member in &gang.members {
-        let pod = draft.pod_spec(member.index);
-        let named = pod.and_then(|pod| k8s_json::text(pod, &["schedulerName"]));
+        let named = k8s_json::text(draft.spec(member.index).pod(), &["schedulerName"]);
         if let Some(why) = scheduler.no_effect(named.filter(|name| !name.is_empty())) {
             warnings.push(format!(
                 "the runtime's podGroupPolicy.{} has no effect on the pods of replicated job {:?}: {why}",
@@ -219,10 +218,7 @@ fn warn(draft: &mut Draft<'_>, scheduler: &dyn GangScheduler, gang: &Gang, obser
 }
 
 fn has_accelerators(draft: &Draft<'_>, index: usize) -> bool {
-    let containers = draft
-        .pod_spec(index)
-        .map(|pod| k8s_json::list(pod, &["containers"]));
-    containers.unwrap_or_default().iter().any(|container| {
+    draft.spec(index).containers().iter().any(|container| {
         let resources = container.get("resources").unwrap_or(&serde_json::Value::Null);
         accelerators::devices(resources, draft.config) != Devices::None
     })

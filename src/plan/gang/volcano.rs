@@ -9,6 +9,7 @@ use crate::k8s::json as k8s_json;
 use crate::k8s::path::FieldPath;
 use crate::k8s::problem::{Problem, Problems};
 use crate::plan::draft::Draft;
+use crate::plan::replicated_job;
 
 /// Volcano.
 pub(super) struct Volcano;
@@ -19,7 +20,7 @@ impl GangScheduler for Volcano {
     }
 
     fn priority_classes(&self, draft: &Draft<'_>) -> Vec<(String, String)> {
-        draft.priority_classes(0..draft.sets.len())
+        draft.priority_classes(0..draft.rjobs.len())
     }
 
     fn check(&self, draft: &Draft<'_>, _members: &[usize], problems: &mut Problems) {
@@ -54,7 +55,7 @@ impl GangScheduler for Volcano {
         let name = draft.job_name();
         for member in &gang.members {
             if let Some(job) = draft.replicated_job_mut(member.index) {
-                k8s_json::object_mut(job, &["template", "spec", "template", "metadata", "annotations"])
+                replicated_job::pod_metadata_mut(job, "annotations")
                     .insert(names::VOLCANO_GROUP_ANNOTATION.to_owned(), json!(name));
             }
         }

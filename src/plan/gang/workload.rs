@@ -34,7 +34,7 @@ impl GangScheduler for Workload {
     fn priority_classes(&self, draft: &Draft<'_>) -> Vec<(String, String)> {
         let own = policy(draft).and_then(|policy| policy.priority_class_name.clone());
         let own = own.map(|class| (class, "podGroupPolicy.workload.priorityClassName".to_owned()));
-        let mut classes = draft.priority_classes(0..draft.sets.len());
+        let mut classes = draft.priority_classes(0..draft.rjobs.len());
         classes.extend(own);
         classes
     }
@@ -97,11 +97,11 @@ fn one_priority(draft: &Draft<'_>, members: &[usize], problems: &mut Problems) {
     });
     for index in members {
         let named = draft.priority_classes([*index]).pop();
-        let (class, place) = match (named, own, draft.sets.get(*index)) {
+        let (class, place) = match (named, own, draft.rjobs.get(*index)) {
             (Some(named), _, _) => named,
             // It gets that of the policy.
             (None, Some(_), _) | (None, None, None) => continue,
-            (None, None, Some(set)) => (String::new(), format!("replicated job {:?}", set.name)),
+            (None, None, Some(rjob)) => (String::new(), format!("replicated job {:?}", rjob.name)),
         };
         let (first, first_place) = wanted.get_or_insert((class.clone(), place.clone()));
         if class != *first {
@@ -136,13 +136,11 @@ fn one_priority(draft: &Draft<'_>, members: &[usize], problems: &mut Problems) {
 /// The scheduler takes only gangs whose pods all name one scheduler.
 fn one_scheduler(draft: &Draft<'_>, members: &[usize], problems: &mut Problems) {
     let scheduler = |index: usize| {
-        let name = k8s_json::text(draft.pod_spec(index)?, &["schedulerName"]);
-        Some(
-            name.filter(|name| !name.is_empty())
-                .unwrap_or(names::DEFAULT_SCHEDULER),
-        )
+        let name = k8s_json::text(draft.spec(index).pod(), &["schedulerName"]);
+        name.filter(|name| !name.is_empty())
+            .unwrap_or(names::DEFAULT_SCHEDULER)
     };
-    let found: BTreeSet<&str> = members.iter().filter_map(|index| scheduler(*index)).collect();
+    let found: BTreeSet<&str> = members.iter().map(|index| scheduler(*index)).collect();
     if found.len() > 1 {
         let found = found.into_iter().collect::<Vec<_>>().join(", ");
         let message = format!(

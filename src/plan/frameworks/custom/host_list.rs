@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::ConfigMap;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::{policy, port, processes};
 use crate::api::names;
@@ -12,9 +12,10 @@ use crate::k8s::json as k8s_json;
 use crate::k8s::json::list_mut;
 use crate::k8s::problem::{Problem, Problems};
 use crate::k8s::upsert;
-use crate::plan::draft::{Draft, Role};
+use crate::plan::draft::Draft;
 use crate::plan::files;
 use crate::plan::owner;
+use crate::plan::replicated_job::ReplicatedJobSpec;
 use crate::plan::resolve::RUNTIME_REF;
 use crate::plan::roles::Member;
 
@@ -29,17 +30,13 @@ fn wanted<'d>(draft: &Draft<'d>) -> Option<&'d HostList> {
 /// Returns the file, or `None` as soon as it is larger than a ConfigMap can be.
 fn content(draft: &Draft<'_>, list: &HostList) -> Option<String> {
     let jobs = list.replicated_jobs.as_deref();
-    let sets: Vec<_> = match jobs {
-        Some(jobs) => jobs.iter().filter_map(|job| draft.set(job)).collect(),
-        None => draft
-            .sets
-            .iter()
-            .filter(|set| set.role == Role::Trainer)
-            .collect(),
+    let rjobs: Vec<_> = match jobs {
+        Some(jobs) => jobs.iter().filter_map(|job| draft.rjob(job)).collect(),
+        None => draft.rjobs.iter().filter(|rjob| rjob.trains()).collect(),
     };
-    let hosts = sets.into_iter().flat_map(|set| {
-        (0..set.replicas)
-            .flat_map(move |replica| (0..set.count).map(move |pod| draft.host(set, replica, pod)))
+    let hosts = rjobs.into_iter().flat_map(|rjob| {
+        (0..rjob.replicas)
+            .flat_map(move |replica| (0..rjob.count).map(move |pod| draft.host(rjob, replica, pod)))
     });
     let line = list.line.as_deref().unwrap_or(DEFAULT_LINE);
     let (port, processes) = (port(draft).to_string(), processes(draft).to_string());
@@ -53,15 +50,15 @@ fn content(draft: &Draft<'_>, list: &HostList) -> Option<String> {
 }
 
 /// Tells what in a Pod spec stands in the way of the file.
-pub(super) fn clash(pod_spec: &Value, container: Option<&str>, list: &HostList) -> Option<String> {
-    let volumes = k8s_json::list(pod_spec, &["volumes"]);
+pub(super) fn clash(rjob: ReplicatedJobSpec<'_>, container: Option<&str>, list: &HostList) -> Option<String> {
+    let volumes = k8s_json::list(rjob.pod(), &["volumes"]);
     if k8s_json::named(volumes, names::HOST_LIST_VOLUME).is_some() {
         return Some(format!(
             "has a volume {:?}, the name of the host list's own; rename it",
             names::HOST_LIST_VOLUME
         ));
     }
-    let container = k8s_json::named(k8s_json::list(pod_spec, &["containers"]), container?)?;
+    let container = rjob.container(container?)?;
     let mut mounts = k8s_json::list(container, &["volumeMounts"]).iter();
     let taken = mounts.any(|mount| k8s_json::text(mount, &["mountPath"]) == Some(list.path.as_str()));
     taken.then(|| format!("mounts something at {:?} already; use another path", list.path))
@@ -71,12 +68,11 @@ pub(super) fn clash(pod_spec: &Value, container: Option<&str>, list: &HostList) 
 pub(super) fn check(draft: &Draft<'_>, members: &[Member], problems: &mut Problems) {
     let Some(list) = wanted(draft) else { return };
     for member in members {
-        let spec = draft.pod_spec(member.set.index).unwrap_or(&Value::Null);
+        let spec = draft.spec(member.rjob.index);
         let container = member.container.as_deref();
-        let before = draft.runtime_pod_spec(&member.set);
-        let was = before.and_then(|spec| clash(spec, container, list));
+        let was = clash(draft.runtime_spec(&member.rjob), container, list);
         if let Some(what) = clash(spec, container, list).filter(|_| was.is_none()) {
-            let message = format!("replicated job {:?} {what}", member.set.name);
+            let message = format!("replicated job {:?} {what}", member.rjob.name);
             problems.push(Problem::invalid("spec.runtimePatches", message));
         }
     }
@@ -105,10 +101,10 @@ pub(super) fn mount(draft: &mut Draft<'_>, members: &[Member]) {
         let Some(container) = member.container.as_deref() else {
             continue;
         };
-        if let Some(spec) = draft.pod_spec_mut(member.set.index) {
+        if let Some(spec) = draft.pod_spec_mut(member.rjob.index) {
             upsert::by_key(list_mut(spec, "volumes"), "name", volume.clone());
         }
-        if let Some(container) = draft.container_mut(member.set.index, container) {
+        if let Some(container) = draft.container_mut(member.rjob.index, container) {
             upsert::by_key(list_mut(container, "volumeMounts"), "mountPath", mount.clone());
         }
     }

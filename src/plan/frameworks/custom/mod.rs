@@ -18,7 +18,7 @@ use crate::api::runtime::{CustomPolicy, CustomRole};
 use crate::k8s::json as k8s_json;
 use crate::k8s::problem::{Problem, Problems};
 use crate::k8s::upsert;
-use crate::plan::draft::{Draft, PodSet, Role};
+use crate::plan::draft::{Draft, ReplicatedJob};
 use crate::plan::roles::{self, Member};
 use crate::plan::{Runtime, accelerators, env};
 
@@ -60,8 +60,8 @@ impl Framework for Custom {
         true
     }
 
-    fn is_node(&self, draft: &Draft<'_>, set: &PodSet) -> bool {
-        set.role == Role::Trainer || role(draft.runtime, &set.name).is_some()
+    fn is_node(&self, draft: &Draft<'_>, rjob: &ReplicatedJob) -> bool {
+        rjob.trains() || role(draft.runtime, &rjob.name).is_some()
     }
 
     fn check_runtime(&self, runtime: &Runtime, found: &mut Problems) {
@@ -99,7 +99,7 @@ impl Framework for Custom {
                     "the pods that train, or of the replicated job; here because it is referred to",
                 );
             }
-            for name in given_env(draft.runtime, &member.set.name).filter_map(k8s_json::name) {
+            for name in given_env(draft.runtime, &member.rjob.name).filter_map(k8s_json::name) {
                 draft.because_env(name, "mlPolicy.custom of the runtime");
             }
             let entries = environment(draft, &members, member);
@@ -122,14 +122,14 @@ fn role<'r>(runtime: &'r Runtime, job: &str) -> Option<&'r CustomRole> {
 
 /// Lists the replicated jobs whose pods are nodes; each is a role of its own.
 fn members(draft: &Draft<'_>) -> Vec<Member> {
-    let named = |set: &PodSet| role(draft.runtime, &set.name);
+    let named = |rjob: &ReplicatedJob| role(draft.runtime, &rjob.name);
     roles::members(
         draft,
-        |set| {
-            let is_node = set.role == Role::Trainer || named(set).is_some();
-            is_node.then(|| set.name.clone())
+        |rjob| {
+            let is_node = rjob.trains() || named(rjob).is_some();
+            is_node.then(|| rjob.name.clone())
         },
-        |set| named(set).and_then(|role| role.container.as_deref()),
+        |rjob| named(rjob).and_then(|role| role.container.as_deref()),
     )
 }
 
@@ -141,8 +141,8 @@ fn port(draft: &Draft<'_>) -> i32 {
 
 /// Lists the ports that the container of a node opens.
 fn ports(draft: &Draft<'_>, member: &Member) -> Vec<i32> {
-    let meets = (member.set.role == Role::Trainer).then(|| port(draft));
-    let own = role(draft.runtime, &member.set.name).and_then(|role| role.ports.as_deref());
+    let meets = (member.rjob.trains()).then(|| port(draft));
+    let own = role(draft.runtime, &member.rjob.name).and_then(|role| role.ports.as_deref());
     meets
         .into_iter()
         .chain(own.unwrap_or_default().iter().copied())
@@ -173,7 +173,7 @@ fn suffix(job: &str) -> String {
 fn hosts(draft: &Draft<'_>, members: &[Member], job: Option<&str>) -> Vec<String> {
     let chosen = members.iter().filter(|member| match job {
         Some(job) => member.role == job,
-        None => member.set.role == Role::Trainer,
+        None => member.rjob.trains(),
     });
     chosen
         .flat_map(|member| roles::hosts(draft, members, &member.role))
@@ -194,7 +194,7 @@ fn environment(draft: &Draft<'_>, members: &[Member], member: &Member) -> Vec<Va
     ];
     let demanded = on_demand(draft, members, member);
     entries.extend(demanded.iter().map(|(name, value)| env::value(name, value)));
-    for entry in given_env(draft.runtime, &member.set.name) {
+    for entry in given_env(draft.runtime, &member.rjob.name) {
         upsert::by_key(&mut entries, "name", entry.clone());
     }
     entries
@@ -216,16 +216,16 @@ fn on_demand(draft: &Draft<'_>, members: &[Member], member: &Member) -> Vec<(Str
         found.push((names::TRAINER_HOSTS.to_owned(), hosts));
     }
     for other in members {
-        let suffix = suffix(&other.set.name);
+        let suffix = suffix(&other.rjob.name);
         let (hosts_of, number_of) = (
             format!("{}{suffix}", names::TRAINER_HOSTS),
             format!("{}{suffix}", names::TRAINER_NUM_NODES),
         );
         if wanted.contains(hosts_of.as_str()) {
-            found.push((hosts_of, hosts(draft, members, Some(&other.set.name)).join(",")));
+            found.push((hosts_of, hosts(draft, members, Some(&other.rjob.name)).join(",")));
         }
         if wanted.contains(number_of.as_str()) {
-            found.push((number_of, other.set.pods().to_string()));
+            found.push((number_of, other.rjob.pods().to_string()));
         }
     }
     found
@@ -237,15 +237,15 @@ fn referred<'d>(draft: &'d Draft<'_>, member: &Member) -> BTreeSet<&'d str> {
     let container = member
         .container
         .as_deref()
-        .and_then(|name| draft.container(member.set.index, name))
+        .and_then(|name| draft.container(member.rjob.index, name))
         .unwrap_or(&Value::Null);
     let words = ["command", "args"]
         .into_iter()
         .flat_map(|list| k8s_json::list(container, &[list]))
         .filter_map(Value::as_str);
-    let trains = member.set.role == Role::Trainer;
+    let trains = member.rjob.trains();
     let section = draft.job.trainer_env().iter().filter(|_| trains).map(Raw::value);
-    let values = given_env(draft.runtime, &member.set.name)
+    let values = given_env(draft.runtime, &member.rjob.name)
         .chain(k8s_json::list(container, &["env"]))
         .chain(section)
         .filter_map(|entry| k8s_json::text(entry, &["value"]));

@@ -9,29 +9,29 @@ use crate::api::runtime::{CustomPolicy, HostList};
 use crate::k8s::json as k8s_json;
 use crate::k8s::path::FieldPath;
 use crate::k8s::problem::{Problem, Problems};
-use crate::plan::{Runtime, env, runtime_rules, suggest};
+use crate::plan::replicated_job::{REPLICATED_JOBS, ReplicatedJobSpec};
+use crate::plan::{Runtime, env, named_jobs, suggest};
 
 pub(super) fn check(runtime: &Runtime, policy: &CustomPolicy, found: &mut Problems) {
     let path = FieldPath::new("spec.mlPolicy.custom");
     let roles = policy.roles.as_deref().unwrap_or_default();
-    let nodes = runtime_rules::jobs_where(runtime, |name, trains| {
-        trains || roles.iter().any(|role| role.replicated_job == name)
-    });
+    let is_node = |rjob: &ReplicatedJobSpec<'_>| {
+        rjob.trains() || roles.iter().any(|role| role.replicated_job == rjob.name())
+    };
+    let nodes: Vec<_> = runtime.replicated_jobs().filter(is_node).collect();
     let known = variables(&nodes);
 
     let list = path.field("roles");
     let named = roles.iter().map(|role| role.replicated_job.as_str());
-    runtime_rules::check_named_jobs(runtime, named, &list, "replicatedJob", found);
+    named_jobs::check(runtime, named, &list, "replicatedJob", found);
     check_env(policy.env.as_deref(), &path.field("env"), &known, found);
     for (at, role) in roles.iter().enumerate() {
         check_env(role.env.as_deref(), &list.index(at).field("env"), &known, found);
-        let job = runtime_rules::replicated_job(runtime, &role.replicated_job);
-        let Some(job) = job.filter(|job| runtime_rules::program(job, role.container.as_deref()).is_none())
-        else {
+        let named = nodes.iter().find(|rjob| rjob.name() == role.replicated_job);
+        let Some(rjob) = named.filter(|rjob| rjob.program(role.container.as_deref()).is_none()) else {
             continue;
         };
-        let containers = k8s_json::list(job, &["template", "spec", "template", "spec", "containers"]);
-        let known: Vec<&str> = containers.iter().filter_map(k8s_json::name).collect();
+        let known: Vec<&str> = rjob.container_names().collect();
         let message = match &role.container {
             Some(wanted) => format!(
                 "replicated job {:?} has no container {wanted:?}{}",
@@ -45,16 +45,16 @@ pub(super) fn check(runtime: &Runtime, policy: &CustomPolicy, found: &mut Proble
         };
         found.push(Problem::invalid(list.index(at).field("container"), message));
     }
-    check_words(runtime, &nodes, &known, found);
+    check_words(&nodes, &known, found);
     if let Some(file) = &policy.host_list {
         check_host_list(runtime, file, &nodes, policy, &path.field("hostList"), found);
     }
 }
 
 /// Lists the variables that something may refer to.
-fn variables(nodes: &[&str]) -> Vec<String> {
-    let each = nodes.iter().flat_map(|job| {
-        [names::TRAINER_HOSTS, names::TRAINER_NUM_NODES].map(|name| format!("{name}{}", suffix(job)))
+fn variables(nodes: &[ReplicatedJobSpec<'_>]) -> Vec<String> {
+    let each = nodes.iter().flat_map(|rjob| {
+        [names::TRAINER_HOSTS, names::TRAINER_NUM_NODES].map(|name| format!("{name}{}", suffix(rjob.name())))
     });
     let fixed = ALWAYS
         .into_iter()
@@ -99,12 +99,9 @@ fn check_env<T>(env: Option<&[Raw<T>]>, path: &FieldPath, known: &[String], foun
 }
 
 /// Checks commands, arguments and variables that the template's containers have themselves.
-fn check_words(runtime: &Runtime, nodes: &[&str], known: &[String], found: &mut Problems) {
-    for job in nodes
-        .iter()
-        .filter_map(|name| runtime_rules::replicated_job(runtime, name))
-    {
-        for container in k8s_json::list(job, &["template", "spec", "template", "spec", "containers"]) {
+fn check_words(nodes: &[ReplicatedJobSpec<'_>], known: &[String], found: &mut Problems) {
+    for rjob in nodes {
+        for container in rjob.containers() {
             let words = ["command", "args"]
                 .into_iter()
                 .flat_map(|list| k8s_json::list(container, &[list]));
@@ -116,16 +113,12 @@ fn check_words(runtime: &Runtime, nodes: &[&str], known: &[String], found: &mut 
                 .filter_map(Value::as_str)
                 .find_map(|text| undefined(text, known));
             if let Some(message) = wrong {
-                let (job, container) = (k8s_json::name(job), k8s_json::name(container));
                 let message = format!(
                     "container {:?} of replicated job {:?}: {message}",
-                    container.unwrap_or_default(),
-                    job.unwrap_or_default()
+                    k8s_json::name(container).unwrap_or_default(),
+                    rjob.name()
                 );
-                found.push(Problem::invalid(
-                    FieldPath::new("spec.template.spec.replicatedJobs"),
-                    message,
-                ));
+                found.push(Problem::invalid(FieldPath::new(REPLICATED_JOBS), message));
             }
         }
     }
@@ -134,13 +127,13 @@ fn check_words(runtime: &Runtime, nodes: &[&str], known: &[String], found: &mut 
 fn check_host_list(
     runtime: &Runtime,
     file: &HostList,
-    nodes: &[&str],
+    nodes: &[ReplicatedJobSpec<'_>],
     policy: &CustomPolicy,
     path: &FieldPath,
     found: &mut Problems,
 ) {
     let listed = file.replicated_jobs.as_deref().unwrap_or_default();
-    runtime_rules::check_named_jobs(
+    named_jobs::check(
         runtime,
         listed.iter().map(String::as_str),
         &path.field("replicatedJobs"),
@@ -163,16 +156,12 @@ fn check_host_list(
             format!("$({wrong}) is not known in a line{hint}"),
         ));
     }
-    for job in nodes
-        .iter()
-        .filter_map(|name| runtime_rules::replicated_job(runtime, name))
-    {
-        let name = k8s_json::name(job).unwrap_or_default();
+    for rjob in nodes {
+        let name = rjob.name();
         let roles = policy.roles.as_deref().unwrap_or_default();
         let wanted = roles.iter().find(|role| role.replicated_job == name);
-        let container = runtime_rules::program(job, wanted.and_then(|role| role.container.as_deref()));
-        let spec = k8s_json::at(job, &["template", "spec", "template", "spec"]).unwrap_or(&Value::Null);
-        if let Some(what) = host_list::clash(spec, container, file) {
+        let container = rjob.program(wanted.and_then(|role| role.container.as_deref()));
+        if let Some(what) = host_list::clash(*rjob, container, file) {
             found.push(Problem::invalid(
                 path.clone(),
                 format!("replicated job {name:?} {what}"),

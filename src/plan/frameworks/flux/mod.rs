@@ -14,7 +14,7 @@ use crate::api::raw::Raw;
 use crate::k8s::json::{self as k8s_json, list_mut};
 use crate::k8s::problem::{Problem, Problems};
 use crate::k8s::upsert;
-use crate::plan::draft::{Draft, PodSet};
+use crate::plan::draft::{Draft, ReplicatedJob};
 use crate::plan::{Recipe, accelerators, check, owner, secrets};
 
 const INIT: &str = include_str!("init.sh");
@@ -56,7 +56,7 @@ impl Framework for Flux {
         let Some(trainer) = draft.trainer() else {
             return;
         };
-        let spec = draft.pod_spec(trainer.index).unwrap_or(&Value::Null);
+        let spec = draft.spec(trainer.index).pod();
         if k8s_json::named(k8s_json::list(spec, &["initContainers"]), INSTALLER).is_some() {
             let message = format!(
                 "the runtime has an init container {INSTALLER:?}, which is the name of the one that brings Flux; rename it"
@@ -126,7 +126,7 @@ struct Instance {
 }
 
 impl Instance {
-    fn of(draft: &Draft<'_>, trainer: &PodSet) -> Self {
+    fn of(draft: &Draft<'_>, trainer: &ReplicatedJob) -> Self {
         let setting = |name: &str, default: &str| setting(draft, trainer, name).unwrap_or(default).to_owned();
         let devices = accelerators::devices(draft.resources(trainer.index, names::NODE), draft.config);
         let (nodes, tasks, gpus) = (
@@ -192,7 +192,7 @@ fn tasks(draft: &Draft<'_>) -> i64 {
 }
 
 /// Finds a setting in the plain values of the job's environment, else of the runtime's.
-fn setting<'d>(draft: &'d Draft<'_>, trainer: &PodSet, name: &str) -> Option<&'d str> {
+fn setting<'d>(draft: &'d Draft<'_>, trainer: &ReplicatedJob, name: &str) -> Option<&'d str> {
     let mut own = draft.job.trainer_env().iter().map(Raw::value);
     let job = own.find(|entry| k8s_json::name(entry) == Some(name));
     let node = draft

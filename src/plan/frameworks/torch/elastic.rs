@@ -9,7 +9,7 @@ use super::Processes;
 use crate::api::names;
 use crate::api::runtime::TorchElastic;
 use crate::k8s::problem::{Problem, Problems};
-use crate::plan::draft::{Draft, PodSet};
+use crate::plan::draft::{Draft, ReplicatedJob};
 use crate::plan::env;
 use crate::plan::resolve::RUNTIME_REF;
 
@@ -39,11 +39,11 @@ fn min_nodes(policy: &TorchElastic) -> i64 {
 }
 
 /// Gives the fewest nodes that can train.
-pub(super) fn fewest(draft: &Draft<'_>, set: &PodSet) -> i64 {
-    let is_trainer = draft.trainer().is_some_and(|trainer| trainer.index == set.index);
+pub(super) fn fewest(draft: &Draft<'_>, rjob: &ReplicatedJob) -> i64 {
+    let is_trainer = draft.trainer().is_some_and(|trainer| trainer.index == rjob.index);
     match policy(draft) {
-        Some(policy) if is_trainer => min_nodes(policy).min(set.count),
-        _ => set.count,
+        Some(policy) if is_trainer => min_nodes(policy).min(rjob.count),
+        _ => rjob.count,
     }
 }
 
@@ -69,7 +69,7 @@ pub(super) fn check(draft: &Draft<'_>, problems: &mut Problems) {
 
 pub(super) fn environment(
     draft: &Draft<'_>,
-    trainer: &PodSet,
+    trainer: &ReplicatedJob,
     processes: &Processes,
     policy: &TorchElastic,
 ) -> Vec<Value> {

@@ -15,7 +15,7 @@ use crate::k8s::json::list_mut;
 use crate::k8s::problem::{Problem, Problems};
 use crate::k8s::{json as k8s_json, upsert};
 use crate::plan::accelerators::{self, Devices};
-use crate::plan::draft::{Draft, PodSet};
+use crate::plan::draft::{Draft, ReplicatedJob};
 use crate::plan::resolve::RUNTIME_REF;
 use crate::plan::{check, env, suggest};
 
@@ -59,8 +59,8 @@ impl Framework for Torch {
         true
     }
 
-    fn fewest(&self, draft: &Draft<'_>, set: &PodSet) -> i64 {
-        elastic::fewest(draft, set)
+    fn fewest(&self, draft: &Draft<'_>, rjob: &ReplicatedJob) -> i64 {
+        elastic::fewest(draft, rjob)
     }
 
     fn check(&self, draft: &Draft<'_>, problems: &mut Problems) {
@@ -99,17 +99,17 @@ fn check(draft: &Draft<'_>, problems: &mut Problems) {
     elastic::check(draft, problems);
     check::meeting_port_is_free(draft, "torch", problems);
     for (job, container) in injection_targets(draft) {
-        match draft.set(job) {
+        match draft.rjob(job) {
             None => {
-                let known = draft.sets.iter().map(|set| set.name.as_str());
+                let known = draft.rjobs.iter().map(|rjob| rjob.name.as_str());
                 let message = format!(
                     "the runtime's mlPolicy.torch.envInjection names job {job:?}, which it does not have{}",
                     suggest::closest(job, known)
                 );
                 problems.push(Problem::invalid(RUNTIME_REF, message));
             }
-            Some(set) if !has_container(draft, set, container) => {
-                let known = container_names(draft, set);
+            Some(rjob) if !has_container(draft, rjob, container) => {
+                let known = container_names(draft, rjob);
                 let message = format!(
                     "the runtime's mlPolicy.torch.envInjection names container {container:?}, which job {job:?} \
                      does not have{}",
@@ -123,7 +123,13 @@ fn check(draft: &Draft<'_>, problems: &mut Problems) {
 }
 
 /// Puts the environment of the nodes, and that of the further containers, in its place.
-fn put(draft: &mut Draft<'_>, trainer: &PodSet, processes: &Processes, nodes: &[Value], others: &[Value]) {
+fn put(
+    draft: &mut Draft<'_>,
+    trainer: &ReplicatedJob,
+    processes: &Processes,
+    nodes: &[Value],
+    others: &[Value],
+) {
     if processes.guessed {
         let what = "neither spec.trainer.numProcPerNode nor any CPU or accelerator is given: \
                     each node runs 1 process; set one of them to use more";
@@ -136,7 +142,7 @@ fn put(draft: &mut Draft<'_>, trainer: &PodSet, processes: &Processes, nodes: &[
         upsert::port(list_mut(container, "ports"), port);
     }
     let targets: Vec<(usize, String)> = injection_targets(draft)
-        .filter_map(|(job, container)| Some((draft.set(job)?.index, container.to_owned())))
+        .filter_map(|(job, container)| Some((draft.rjob(job)?.index, container.to_owned())))
         .collect();
     for (index, container) in targets {
         if let Some(container) = draft.any_container_mut(index, &container) {
@@ -146,7 +152,7 @@ fn put(draft: &mut Draft<'_>, trainer: &PodSet, processes: &Processes, nodes: &[
 }
 
 /// Works the variables out, in the order that clients know.
-fn environment(draft: &Draft<'_>, trainer: &PodSet, processes: &Processes) -> Vec<Value> {
+fn environment(draft: &Draft<'_>, trainer: &ReplicatedJob, processes: &Processes) -> Vec<Value> {
     if let Some(policy) = elastic::policy(draft) {
         return elastic::environment(draft, trainer, processes, policy);
     }
@@ -185,7 +191,7 @@ fn explain(draft: &mut Draft<'_>, processes: &Processes) {
 }
 
 /// Works out how many processes torchrun starts on a node, from the resources that the pods really get.
-fn processes(draft: &Draft<'_>, trainer: &PodSet) -> Processes {
+fn processes(draft: &Draft<'_>, trainer: &ReplicatedJob) -> Processes {
     let known = |text: String, why| Processes {
         text,
         why,
@@ -237,14 +243,14 @@ fn injection_targets<'d>(draft: &'d Draft<'_>) -> impl Iterator<Item = (&'d str,
     })
 }
 
-fn container_names<'d>(draft: &'d Draft<'_>, set: &PodSet) -> impl Iterator<Item = &'d str> {
-    let spec = draft.pod_spec(set.index).unwrap_or(&Value::Null);
+fn container_names<'d>(draft: &'d Draft<'_>, rjob: &ReplicatedJob) -> impl Iterator<Item = &'d str> {
+    let spec = draft.spec(rjob.index).pod();
     ["containers", "initContainers"]
         .into_iter()
         .flat_map(|list| k8s_json::list(spec, &[list]))
         .filter_map(k8s_json::name)
 }
 
-fn has_container(draft: &Draft<'_>, set: &PodSet, name: &str) -> bool {
-    container_names(draft, set).any(|known| known == name)
+fn has_container(draft: &Draft<'_>, rjob: &ReplicatedJob, name: &str) -> bool {
+    container_names(draft, rjob).any(|known| known == name)
 }

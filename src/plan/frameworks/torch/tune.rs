@@ -11,7 +11,7 @@ use crate::k8s::json as k8s_json;
 use crate::k8s::path::FieldPath;
 use crate::k8s::problem::{Problem, Problems};
 use crate::plan::accelerators;
-use crate::plan::draft::{Draft, PodSet};
+use crate::plan::draft::{Draft, ReplicatedJob};
 
 /// What a job's command is when torchtune is to be run.
 const COMMAND: [&str; 2] = ["tune", "run"];
@@ -73,7 +73,7 @@ struct Case {
 }
 
 impl Case {
-    fn of(draft: &Draft<'_>, trainer: &PodSet, processes: &Processes) -> Self {
+    fn of(draft: &Draft<'_>, trainer: &ReplicatedJob, processes: &Processes) -> Self {
         let devices =
             accelerators::devices(draft.resources(trainer.index, names::NODE), draft.config).processes();
         let several = if processes.text == AUTO {
@@ -138,8 +138,8 @@ impl Framework for Torchtune {
         true
     }
 
-    fn fewest(&self, draft: &Draft<'_>, set: &PodSet) -> i64 {
-        super::elastic::fewest(draft, set)
+    fn fewest(&self, draft: &Draft<'_>, rjob: &ReplicatedJob) -> i64 {
+        super::elastic::fewest(draft, rjob)
     }
 
     fn check(&self, draft: &Draft<'_>, problems: &mut Problems) {
@@ -190,7 +190,7 @@ impl Framework for Torchtune {
     }
 }
 
-fn command(draft: &Draft<'_>, trainer: &PodSet, case: &Case) -> Vec<String> {
+fn command(draft: &Draft<'_>, trainer: &ReplicatedJob, case: &Case) -> Vec<String> {
     let mut command: Vec<String> = COMMAND.map(str::to_owned).to_vec();
     if case.meets {
         let host = draft.host(trainer, 0, 0);
@@ -199,7 +199,11 @@ fn command(draft: &Draft<'_>, trainer: &PodSet, case: &Case) -> Vec<String> {
     command.extend([case.recipe().to_owned(), "--config".to_owned(), case.config()]);
     command.extend(
         draft
-            .runtime_command(trainer)
+            .runtime_spec(trainer)
+            .container(names::NODE)
+            .map_or(&[][..], |node| k8s_json::list(node, &["command"]))
+            .iter()
+            .filter_map(Value::as_str)
             .filter(|word| is_managed(word))
             .map(str::to_owned),
     );
