@@ -1,6 +1,7 @@
-//! The tables of variables in `docs/` are made of the cases of `golden/frameworks`.
+//! The pages of `docs/` agree with the program: tables of variables are generated from the cases of
+//! `golden/frameworks`, manifests are valid, and the table of permissions is the chart's.
 //!
-//! They are written anew by `UPDATE_GOLDEN=1 cargo test --test pages`; read the difference before it is kept.
+//! `UPDATE_GOLDEN=1 cargo test --test pages` rewrites the tables of variables; read the difference before you keep it.
 
 #![allow(
     clippy::unwrap_used,
@@ -27,7 +28,7 @@ fn jobset(case: &str) -> Value {
     objects.find(|object| object["kind"] == "JobSet").unwrap()
 }
 
-/// Compares a text with what a file holds, or writes it.
+/// Compares a text with a file, or writes the file.
 fn compare(file: &Path, found: &str, wrong: &mut Vec<String>) {
     if std::env::var_os("UPDATE_GOLDEN").is_some() {
         std::fs::write(file, found).unwrap();
@@ -42,7 +43,7 @@ fn compare(file: &Path, found: &str, wrong: &mut Vec<String>) {
 const START: &str = "<!-- variables of ";
 const END: &str = "<!-- end -->";
 
-/// Makes the table of the variables of a replicated job's first container.
+/// Returns the table of the variables of a replicated job's first container.
 fn table(case: &str, job: &str) -> String {
     let jobset = jobset(case);
     let jobs = jobset["spec"]["replicatedJobs"].as_array().unwrap();
@@ -69,7 +70,7 @@ fn table(case: &str, job: &str) -> String {
 }
 
 #[test]
-fn the_tables_of_the_pages_are_made_of_plans() {
+fn the_tables_of_variables_match_the_plans() {
     let mut wrong = Vec::new();
     let mut tables = 0;
     for entry in std::fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs")).unwrap() {
@@ -92,13 +93,34 @@ fn the_tables_of_the_pages_are_made_of_plans() {
     assert!(tables > 0, "there are tables");
     assert!(
         wrong.is_empty(),
-        "UPDATE_GOLDEN=1 writes these anew:\n{}",
+        "UPDATE_GOLDEN=1 rewrites these:\n{}",
         wrong.join("\n")
     );
 }
 
 #[test]
-fn the_table_of_permissions_is_that_of_the_chart() {
+fn the_manifests_of_the_pages_are_allowed() {
+    let repository = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let pages = std::fs::read_dir(repository.join("docs")).unwrap();
+    let pages = pages.map(|entry| entry.unwrap().path());
+    let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join("manifest.yaml");
+    let mut manifests = 0;
+    for page in pages.chain([repository.join("README.md")]) {
+        let text = std::fs::read_to_string(&page).unwrap();
+        let blocks = text.split("```yaml\n").skip(1);
+        let blocks = blocks.filter_map(|rest| rest.split("```").next());
+        for manifest in blocks.filter(|block| block.contains("trainer.kubeflow.org/v1alpha1")) {
+            std::fs::write(&file, manifest).unwrap();
+            let run = trainer(&["validate", "-f", file.to_str().unwrap()]);
+            assert_eq!(run.status, 0, "{}: {}{}", page.display(), run.out, run.err);
+            manifests += 1;
+        }
+    }
+    assert!(manifests > 0, "there are manifests");
+}
+
+#[test]
+fn the_table_of_permissions_matches_the_chart() {
     let repository = Path::new(env!("CARGO_MANIFEST_DIR"));
     let manifests = std::fs::read_to_string(repository.join("manifests/base/trainer.yaml")).unwrap();
     let objects = documents(&manifests);
@@ -124,11 +146,11 @@ fn the_table_of_permissions_is_that_of_the_chart() {
         .split_once("| API group | resources | verbs | for |\n")
         .expect("the table");
     let rows = table.lines().skip(1).take_while(|line| line.starts_with('|'));
-    let told: Vec<String> = rows
+    let documented: Vec<String> = rows
         .map(|row| {
             let cells: Vec<&str> = row.split('|').map(str::trim).collect();
             cells[1..4].join(" | ")
         })
         .collect();
-    assert_eq!(told, granted);
+    assert_eq!(documented, granted);
 }
