@@ -13,7 +13,9 @@ use super::gang;
 use super::output::{self, BAD, DIM, Exit, PLACE, styled};
 use super::render::{load_jobs, obstructed};
 use super::tree::Tree;
+use crate::k8s::diff;
 use crate::k8s::json as k8s_json;
+use crate::k8s::path::{FieldPath, Step};
 use crate::plan::{self, Entry, Inputs, Plan, Stage, Trace};
 
 /// Longest value that is shown whole.
@@ -59,7 +61,7 @@ impl Explain {
         let object = &plan.jobset.object;
         let text = |field| k8s_json::text(object, &["metadata", field]).unwrap_or_default();
         let title = format!("JobSet {}/{}", text("namespace"), text("name"));
-        let values = Trace::values(object);
+        let values = diff::leaves(object);
         let chosen = choose(&values, self.path.as_deref());
         if let (true, Some(path)) = (chosen.is_empty(), &self.path) {
             output::err(format!(
@@ -75,7 +77,7 @@ impl Explain {
                 styled(PLACE, shown(value)),
                 styled(DIM, source(&plan.trace, path, written.as_ref()))
             );
-            tree.insert(&steps(path), line);
+            tree.insert(&labels(path), line);
         }
         output::out(format!("{}\n{tree}", styled(PLACE, title)))?;
         if let (None, Some(gang)) = (&self.path, &plan.gang) {
@@ -86,19 +88,12 @@ impl Explain {
 }
 
 /// Picks the values that a path names: from the root if it leads somewhere from there, else wherever it fits.
-fn choose<'a>(values: &'a [(String, Value)], path: Option<&str>) -> Vec<(&'a str, &'a Value)> {
-    let wanted = path.map(normal);
-    let chosen = |fits: fn(&[&str], &[&str]) -> bool| -> Vec<_> {
-        let fits = |path: &str| {
-            wanted
-                .as_deref()
-                .is_none_or(|wanted| fits(&steps(path), &steps(wanted)))
-        };
-        values
-            .iter()
-            .filter(|(path, _)| fits(path))
-            .map(|(path, value)| (path.as_str(), value))
-            .collect()
+fn choose<'a>(values: &'a [(FieldPath, &'a Value)], path: Option<&str>) -> Vec<&'a (FieldPath, &'a Value)> {
+    let wanted = FieldPath::new(&path.map(normal).unwrap_or_default());
+    let wanted = wanted.steps();
+    let chosen = |fits: fn(&[Step], &[Step]) -> bool| -> Vec<_> {
+        let found = values.iter().filter(|(path, _)| fits(path.steps(), wanted));
+        found.collect()
     };
     let from_root = chosen(leads_to);
     if from_root.is_empty() {
@@ -108,29 +103,33 @@ fn choose<'a>(values: &'a [(String, Value)], path: Option<&str>) -> Vec<(&'a str
     }
 }
 
-/// Tells whether a path begins with the wanted steps. An empty one stands for any, the last may name a list as a whole.
-fn leads_to(path: &[&str], wanted: &[&str]) -> bool {
-    match wanted {
-        [] => true,
-        ["", rest @ ..] => (0..path.len()).any(|start| leads_to(&path[start..], rest)),
-        [last] => path.first().is_some_and(|step| {
-            let list = step.strip_prefix(last);
-            list.is_some_and(|rest| rest.is_empty() || rest.starts_with('['))
-        }),
-        [step, rest @ ..] => path.first() == Some(step) && leads_to(&path[1..], rest),
+/// Reports whether a path begins with the wanted steps. An empty one stands for any number of steps.
+fn leads_to(path: &[Step], wanted: &[Step]) -> bool {
+    match (wanted, path) {
+        ([], _) => true,
+        ([Step::Field(any), rest @ ..], _) if any.is_empty() => {
+            (0..path.len()).any(|start| leads_to(&path[start..], rest))
+        }
+        ([step, rest @ ..], [first, path @ ..]) => is_same(first, step) && leads_to(path, rest),
+        (_, []) => false,
     }
 }
 
-/// Lists where the values of a template are.
-fn paths(template: &Value) -> BTreeSet<String> {
-    Trace::values(template)
-        .into_iter()
-        .map(|(path, _)| path)
-        .collect()
+/// Reports whether a step is the wanted one. A number in brackets may be the key of an item, such as a port.
+fn is_same(step: &Step, wanted: &Step) -> bool {
+    match (step, wanted) {
+        (Step::Key(key), Step::Index(index)) => *key == index.to_string(),
+        _ => step == wanted,
+    }
+}
+
+/// Lists the paths of the values of a template.
+fn paths(template: &Value) -> BTreeSet<FieldPath> {
+    diff::leaves(template).into_iter().map(|(path, _)| path).collect()
 }
 
 /// Says who set a value, why, and what it was before. `written` is where the runtime's author has written one.
-fn source(trace: &Trace, path: &str, written: Option<&BTreeSet<String>>) -> String {
+fn source(trace: &Trace, path: &FieldPath, written: Option<&BTreeSet<FieldPath>>) -> String {
     let history = history(trace, path);
     let stage = |entry: &Entry| {
         let author = written.is_none_or(|written| written.contains(&entry.path));
@@ -158,13 +157,13 @@ fn source(trace: &Trace, path: &str, written: Option<&BTreeSet<String>>) -> Stri
     source
 }
 
-/// Finds the changes of a value, or of what it stands in where it came with that as a whole.
-fn history<'a>(trace: &'a Trace, path: &'a str) -> Vec<&'a Entry> {
-    let mut path = path;
+/// Finds the changes of a value, or of what it is in where it came with that as a whole.
+fn history<'a>(trace: &'a Trace, path: &FieldPath) -> Vec<&'a Entry> {
+    let mut path = path.clone();
     loop {
-        let found: Vec<&Entry> = trace.history(path).collect();
-        match path.rfind(['.', '[']) {
-            Some(end) if found.is_empty() => path = &path[..end],
+        let found: Vec<&Entry> = trace.history(&path).collect();
+        match path.parent() {
+            Some(parent) if found.is_empty() => path = parent,
             _ => return found,
         }
     }
@@ -188,18 +187,16 @@ fn is_plain(text: &str) -> bool {
     !text.is_empty() && !text.contains(['\n', '\t']) && serde_json::from_str::<Value>(text).is_err()
 }
 
-/// Splits a path at its dots, but not at those in brackets.
-fn steps(path: &str) -> Vec<&str> {
-    let mut inside = false;
-    path.split(|c| {
-        match c {
-            '[' => inside = true,
-            ']' => inside = false,
-            _ => {}
+/// Returns the names of a path's branches in the tree: each field, with the items and keys that follow it.
+fn labels(path: &FieldPath) -> Vec<String> {
+    let mut labels: Vec<String> = Vec::new();
+    for step in path.steps() {
+        match (step, labels.last_mut()) {
+            (Step::Index(_) | Step::Key(_), Some(last)) => last.push_str(&step.to_string()),
+            _ => labels.push(step.to_string()),
         }
-        c == '.' && !inside
-    })
-    .collect()
+    }
+    labels
 }
 
 /// Takes the marks of `JSONPath` off: braces, a leading `$` and dots, quotes in brackets, and `?(@.name=="x")`.
@@ -219,7 +216,8 @@ mod tests {
     use super::*;
 
     fn found(path: &str) -> usize {
-        let at = |path: &str| (path.to_owned(), json!(1));
+        let value = json!(1);
+        let at = |path: &str| (FieldPath::new(path), &value);
         let values = [
             at("metadata.name"),
             at("spec.replicatedJobs[node].name"),

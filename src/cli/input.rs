@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::yaml::{self, Document};
 use crate::api::names;
 use crate::k8s::json as k8s_json;
-use crate::plan::suggest;
+use crate::k8s::suggest;
 
 /// Kinds of our group.
 const OUR_KINDS: [&str; 3] = [
@@ -116,7 +116,7 @@ fn check(object: &Value) -> Result<(), String> {
     };
     let ours = version.split('/').next() == Some(names::GROUP);
     if ours && !OUR_KINDS.contains(&kind) {
-        let hint = suggest::closest(kind, OUR_KINDS.into_iter());
+        let hint = suggest::hint(kind, OUR_KINDS.into_iter());
         return Err(format!("{} has no kind {kind:?}{hint}", names::GROUP));
     }
     Ok(())

@@ -14,7 +14,8 @@ use crate::admission::{self, Operation, TrainJobRequest, Verdict};
 use crate::api::{ClusterTrainingRuntime, JobSet, TrainJob, TrainingRuntime, names};
 use crate::k8s::json as k8s_json;
 use crate::k8s::problem::{Problem, Problems, Reason};
-use crate::plan::{Config, Known, Observed, Runtime, RuntimeKind, suggest};
+use crate::k8s::suggest;
+use crate::plan::{Config, Known, Observed, Runtime, RuntimeKind};
 use crate::{catalog, schema};
 
 /// What became of one document.
@@ -265,15 +266,16 @@ impl Offline {
                 other.kind.name()
             );
         }
-        let mut known = self
+        let known = self
             .known_runtimes()
             .filter(in_reach)
             .filter(|r| Some(r.kind) == kind)
-            .peekable();
-        if known.peek().is_none() {
-            return String::new();
+            .map(Runtime::name);
+        let known: Vec<&str> = known.collect();
+        if let Some(name) = suggest::nearest(&reference.name, known.iter().copied()) {
+            return format!("; did you mean {name:?}?");
         }
-        suggest::closest(&reference.name, known.map(Runtime::name)).replace("; it has ", "; there are ")
+        suggest::list(&known).map_or_else(String::new, |names| format!("; there are {names}"))
     }
 
     fn json_of(&self, kind: &str, namespace: Option<&str>, name: &str) -> Option<&Value> {
@@ -381,5 +383,5 @@ fn fact<T: DeserializeOwned>(object: &Value) -> Result<T, String> {
 /// Reads an object as its type; an error tells the field.
 fn typed<T: DeserializeOwned>(json: &Value) -> Result<T, Problem> {
     serde_path_to_error::deserialize(json)
-        .map_err(|error| Problem::invalid(error.path().to_string().as_str(), error.inner().to_string()))
+        .map_err(|error| Problem::invalid(error.path().to_string(), error.inner().to_string()))
 }

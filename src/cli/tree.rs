@@ -11,14 +11,14 @@ pub(super) struct Tree {
 
 impl Tree {
     /// Puts a line at the end of a path.
-    pub(super) fn insert(&mut self, steps: &[&str], line: String) {
+    pub(super) fn insert(&mut self, steps: &[impl AsRef<str>], line: String) {
         let Some((step, rest)) = steps.split_first() else {
             self.line = Some(line);
             return;
         };
-        let at = self.branches.iter().position(|(name, _)| name == step);
+        let at = self.branches.iter().position(|(name, _)| name == step.as_ref());
         let at = at.unwrap_or_else(|| {
-            self.branches.push(((*step).to_owned(), Self::default()));
+            self.branches.push((step.as_ref().to_owned(), Self::default()));
             self.branches.len() - 1
         });
         self.branches[at].1.insert(rest, line);

@@ -66,7 +66,8 @@ fn print(outcome: &Outcome) -> std::io::Result<()> {
 }
 
 fn verdict(outcome: &Outcome) -> Value {
-    let problem = |p: &crate::k8s::problem::Problem| json!({"field": p.field.as_str(), "message": p.message});
+    let problem =
+        |p: &crate::k8s::problem::Problem| json!({"field": p.field.to_string(), "message": p.message});
     json!({
         "kind": outcome.kind,
         "namespace": outcome.namespace,

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use kube::core::Status;
 
+use crate::k8s::path::FieldPath;
 use crate::k8s::problem::{Problems, Reason};
 use crate::plan::Served;
 
@@ -61,7 +62,7 @@ pub(super) enum Error {
         /// Name of the object.
         name: String,
         /// What is dropped.
-        field: String,
+        field: FieldPath,
     },
     /// The JobSet that is installed is older than a field that is used.
     #[error(

@@ -20,6 +20,7 @@ use super::context::Guarded;
 use super::error::{api_text, not_found};
 use super::metrics::Metrics;
 use crate::api::{TrainJob, names};
+use crate::k8s::path::FieldPath;
 
 /// Longest message that the API takes, in bytes.
 const LONGEST: usize = 1024;
@@ -71,7 +72,8 @@ impl Note {
     }
 
     /// The JobSet should be otherwise in these fields, and cannot be changed any more.
-    pub(super) fn frozen(job: &TrainJob, fields: &[String]) -> Self {
+    pub(super) fn frozen(job: &TrainJob, fields: &[FieldPath]) -> Self {
+        let fields: Vec<String> = fields.iter().map(ToString::to_string).collect();
         let fields = fields.join(", ");
         Self {
             about: reference(&job.metadata),

@@ -19,6 +19,7 @@ use super::error::{Class, Doing, Error, kind_missing};
 use super::events::Note;
 use super::fetch::Fetched;
 use super::keys;
+use crate::k8s::diff::{self, Change, Difference, Unkeyed};
 use crate::k8s::json as k8s_json;
 use crate::plan::{NewSecret, Served};
 
@@ -159,9 +160,13 @@ impl Wanted {
     }
 
     fn kept_whole(&self, answer: &Value) -> Result<(), Error> {
-        match k8s_json::lost(answer, &self.object) {
+        let differences = diff::differences(answer, &self.object, Unkeyed::ByIndex);
+        let dropped = differences.into_iter().find(|found| {
+            found.change.is_material() && matches!(found.change, Change::Set { old: None, .. })
+        });
+        match dropped {
             None => Ok(()),
-            Some(field) => Err(Error::Dropped {
+            Some(Difference { path: field, .. }) => Err(Error::Dropped {
                 kind: self.kind.clone(),
                 name: self.name.clone(),
                 field,
@@ -217,7 +222,10 @@ fn change(existing: &Value, wanted: &Value) -> Option<Value> {
             k8s_json::object_mut(&mut change, path).insert(key.clone(), Value::Null);
         }
     }
-    if !surplus && k8s_json::covers(existing, wanted) {
+    let differs = diff::differences(existing, wanted, Unkeyed::ByIndex)
+        .iter()
+        .any(|found| found.change.is_material());
+    if !surplus && !differs {
         return None;
     }
     // No other object of this name is meant.

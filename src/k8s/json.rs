@@ -2,9 +2,27 @@
 
 use serde_json::{Map, Value};
 
+use super::path::{FieldPath, Step};
+
 /// Follows members; `None` as soon as one is missing.
 pub fn at<'a>(value: &'a Value, path: &[&str]) -> Option<&'a Value> {
     path.iter().try_fold(value, |value, step| value.get(step))
+}
+
+/// Follows members to a value that is to be changed; `None` as soon as one is missing.
+pub fn at_mut<'a>(value: &'a mut Value, path: &[&str]) -> Option<&'a mut Value> {
+    path.iter().try_fold(value, |value, step| value.get_mut(*step))
+}
+
+/// Follows a path; keys in brackets are members of a map, or names of list items.
+pub fn find<'a>(value: &'a Value, path: &FieldPath) -> Option<&'a Value> {
+    path.steps()
+        .iter()
+        .try_fold(value, |value, step| match (step, value) {
+            (Step::Index(index), _) => value.get(index),
+            (Step::Key(key), Value::Array(items)) => named(items, key),
+            (Step::Field(name) | Step::Key(name), _) => value.get(name),
+        })
 }
 
 /// Follows members to a text.
@@ -63,51 +81,6 @@ pub fn is_empty(value: &Value) -> bool {
     }
 }
 
-/// Tells whether `value` says all that `wanted` says; it may have more members, as a server fills them in.
-pub fn covers(value: &Value, wanted: &Value) -> bool {
-    match (value, wanted) {
-        (Value::Object(value), Value::Object(wanted)) => wanted
-            .iter()
-            .all(|(key, wanted)| covers(value.get(key).unwrap_or(&Value::Null), wanted)),
-        (Value::Array(value), Value::Array(wanted)) => {
-            value.len() == wanted.len()
-                && value
-                    .iter()
-                    .zip(wanted)
-                    .all(|(value, wanted)| covers(value, wanted))
-        }
-        (value, wanted) => value == wanted || is_empty(value) && is_empty(wanted),
-    }
-}
-
-/// Finds the first field of `wanted` that `value` lacks, and gives its path.
-pub fn lost(value: &Value, wanted: &Value) -> Option<String> {
-    fn find(path: &str, value: &Value, wanted: &Value) -> Option<String> {
-        match (value, wanted) {
-            (Value::Null, wanted) if !is_empty(wanted) => Some(path.to_owned()),
-            (Value::Object(value), Value::Object(wanted)) => wanted.iter().find_map(|(key, wanted)| {
-                let path = if path.is_empty() {
-                    key.clone()
-                } else {
-                    format!("{path}.{key}")
-                };
-                find(&path, value.get(key).unwrap_or(&Value::Null), wanted)
-            }),
-            (Value::Array(value), Value::Array(wanted)) => {
-                wanted.iter().enumerate().find_map(|(at, wanted)| {
-                    find(
-                        &format!("{path}[{at}]"),
-                        value.get(at).unwrap_or(&Value::Null),
-                        wanted,
-                    )
-                })
-            }
-            _ => None,
-        }
-    }
-    find("", value, wanted)
-}
-
 fn as_object(value: &mut Value) -> &mut Map<String, Value> {
     if !value.is_object() {
         *value = Value::Object(Map::new());
@@ -115,22 +88,5 @@ fn as_object(value: &mut Value) -> &mut Map<String, Value> {
     match value {
         Value::Object(members) => members,
         _ => unreachable!("made an object above"),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    #[test]
-    fn what_a_server_adds_is_not_lost_and_what_it_drops_is_named() {
-        let wanted = json!({"spec": {"list": [{"name": "a", "key": {"x": 1}}], "empty": {}}});
-        let whole = json!({"spec": {"list": [{"name": "a", "key": {"x": 1}, "more": 2}]}, "status": {}});
-        assert_eq!(lost(&whole, &wanted), None);
-        let dropped = json!({"spec": {"list": [{"name": "a"}]}});
-        assert_eq!(lost(&dropped, &wanted).as_deref(), Some("spec.list[0].key"));
-        assert_eq!(lost(&json!({}), &wanted).as_deref(), Some("spec"));
     }
 }

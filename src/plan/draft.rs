@@ -11,6 +11,7 @@ use super::trace::{Stage, Trace};
 use super::{Config, NewSecret, Runtime};
 use crate::api::TrainJob;
 use crate::k8s::json as k8s_json;
+use crate::k8s::path::FieldPath;
 
 /// One replicated job: an index into the draft, and facts.
 #[derive(Clone, Debug)]
@@ -51,7 +52,7 @@ pub(super) struct Draft<'a> {
     pub(super) warnings: Vec<String>,
     traced: bool,
     trace: Trace,
-    reasons: Vec<(String, String)>,
+    reasons: Vec<(FieldPath, String)>,
 }
 
 /// What the stages have made.
@@ -127,7 +128,7 @@ impl<'a> Draft<'a> {
     }
 
     /// Tells what led to a value that the running stage sets; `path` is the end of its path in the JobSet.
-    pub(super) fn because(&mut self, path: impl Into<String>, why: impl FnOnce() -> String) {
+    pub(super) fn because(&mut self, path: impl Into<FieldPath>, why: impl FnOnce() -> String) {
         if self.traced {
             self.reasons.push((path.into(), why()));
         }
@@ -135,7 +136,7 @@ impl<'a> Draft<'a> {
 
     /// Tells what led to an environment variable that the running stage sets.
     pub(super) fn because_env(&mut self, name: &str, why: &str) {
-        self.because(format!("env[{name}]"), || why.to_owned());
+        self.because(FieldPath::new("env").key(name), || why.to_owned());
     }
 
     /// Ends the work.

@@ -7,7 +7,9 @@ use serde_json::{Map, Value, json};
 
 use super::JobSetAction;
 use crate::api::{JobSet, TrainJob};
+use crate::k8s::diff::{self, Unkeyed};
 use crate::k8s::json as k8s_json;
+use crate::k8s::path::FieldPath;
 
 /// Fields of a Pod template that may change while the JobSet is suspended.
 const MUTABLE: [(&[&str], &str); 5] = [
@@ -23,7 +25,7 @@ pub(super) fn reconcile(
     job: &TrainJob,
     existing: Option<&JobSet>,
     wanted: &Value,
-) -> (JobSetAction, Vec<String>) {
+) -> (JobSetAction, Vec<FieldPath>) {
     let Some(existing) = existing else {
         return (JobSetAction::Create, Vec::new());
     };
@@ -79,50 +81,98 @@ fn updated_jobs(existing: &Value, wanted: &Value) -> Option<Value> {
     changed.then_some(Value::Array(jobs))
 }
 
-/// Lists the paths in which the existing spec says something else than is wanted. What only the existing one has was
-/// put there by defaults, except for items of lists that are matched by name.
-fn frozen(existing: &Value, wanted: &Value) -> Vec<String> {
-    let mut paths = Vec::new();
-    differ("spec", existing, wanted, &mut paths);
-    paths
+/// Lists where the existing spec says something else than is wanted, apart from the fields that may change. What only
+/// the existing one has was set by defaults, except for items of lists that are matched by key.
+fn frozen(existing: &Value, wanted: &Value) -> Vec<FieldPath> {
+    let (existing, wanted) = (without_mutable(existing), without_mutable(wanted));
+    diff::differences(&existing, &wanted, Unkeyed::ByIndex)
+        .into_iter()
+        .filter(|found| found.change.is_material())
+        .map(|found| FieldPath::new("spec").join(&found.path))
+        .collect()
 }
 
-fn differ(path: &str, existing: &Value, wanted: &Value, paths: &mut Vec<String>) {
-    match (existing, wanted) {
-        (Value::Object(old), Value::Object(new)) => {
-            for (field, value) in new {
-                let skipped = path == "spec" && field == "suspend"
-                    || MUTABLE
-                        .iter()
-                        .any(|(at, name)| name == field && path.ends_with(&format!(".{}", at.join("."))));
-                if !skipped && !k8s_json::is_empty(value) {
-                    differ(
-                        &format!("{path}.{field}"),
-                        old.get(field).unwrap_or(&Value::Null),
-                        value,
-                        paths,
-                    );
-                }
+fn without_mutable(spec: &Value) -> Value {
+    let mut spec = spec.clone();
+    if let Some(fields) = spec.as_object_mut() {
+        fields.shift_remove("suspend");
+    }
+    let jobs = spec.get_mut("replicatedJobs").and_then(Value::as_array_mut);
+    for job in jobs.into_iter().flatten() {
+        for (path, field) in MUTABLE {
+            if let Some(place) = k8s_json::at_mut(job, path).and_then(Value::as_object_mut) {
+                place.shift_remove(field);
             }
         }
-        (Value::Array(old), Value::Array(new)) if new.iter().all(|item| k8s_json::name(item).is_some()) => {
-            for item in new {
-                let name = k8s_json::name(item).unwrap_or_default();
-                let was = k8s_json::named(old, name).unwrap_or(&Value::Null);
-                differ(&format!("{path}[{name}]"), was, item, paths);
-            }
-            let gone = old
-                .iter()
-                .filter_map(k8s_json::name)
-                .filter(|name| k8s_json::named(new, name).is_none());
-            paths.extend(gone.map(|name| format!("{path}[{name}]")));
+    }
+    spec
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Replicated job `node` with a container; `pod` and `container` add to them.
+    fn spec(metadata: Value, container: Value) -> Value {
+        let mut named = json!({"name": "node"});
+        for (field, value) in container.as_object().unwrap() {
+            named[field] = value.clone();
         }
-        (Value::Array(old), Value::Array(new)) if old.len() == new.len() => {
-            for (at, (old, new)) in old.iter().zip(new).enumerate() {
-                differ(&format!("{path}[{at}]"), old, new, paths);
-            }
-        }
-        (old, new) if old == new => {}
-        _ => paths.push(path.to_owned()),
+        let template = json!({"metadata": metadata, "spec": {"containers": [named]}});
+        json!({"replicatedJobs": [{"name": "node", "template": {"spec": {"template": template}}}]})
+    }
+
+    fn frozen_paths(existing: &Value, wanted: &Value) -> Vec<String> {
+        frozen(existing, wanted).iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn quantities_that_the_webhook_of_jobset_rewrites_are_equal() {
+        let resources = |cpu: Value| json!({"resources": {"requests": {"cpu": cpu}}});
+        let existing = spec(json!({}), resources(json!("1")));
+        assert_eq!(frozen(&existing, &spec(json!({}), resources(json!(1)))), []);
+        assert_eq!(frozen(&existing, &spec(json!({}), resources(json!("1000m")))), []);
+        assert_eq!(
+            frozen_paths(&existing, &spec(json!({}), resources(json!(2)))),
+            ["spec.replicatedJobs[node].template.spec.template.spec.containers[node].resources.requests.cpu"]
+        );
+    }
+
+    #[test]
+    fn zero_values_that_the_webhook_of_jobset_drops_are_equal() {
+        let wanted = spec(
+            json!({}),
+            json!({"env": [{"name": "A", "value": ""}], "tty": false}),
+        );
+        let existing = spec(json!({}), json!({"env": [{"name": "A"}]}));
+        assert_eq!(frozen(&existing, &wanted), []);
+    }
+
+    #[test]
+    fn the_first_label_of_a_template_is_not_frozen() {
+        let wanted = spec(json!({"labels": {"team": "a"}}), json!({}));
+        let mut existing = spec(json!({}), json!({}));
+        existing["replicatedJobs"][0]["template"]["spec"]["template"]
+            .as_object_mut()
+            .unwrap()
+            .remove("metadata");
+        assert_eq!(frozen(&existing, &wanted), []);
+        assert!(updated_jobs(&existing, &wanted).is_some());
+    }
+
+    #[test]
+    fn volumes_mounted_twice_are_told_apart_by_their_mount_paths() {
+        let mounts = |paths: [&str; 2]| {
+            let mounts = paths.map(|path| json!({"name": "data", "mountPath": path}));
+            spec(json!({}), json!({"volumeMounts": mounts}))
+        };
+        assert_eq!(frozen(&mounts(["/a", "/b"]), &mounts(["/b", "/a"])), []);
+        assert_eq!(
+            frozen_paths(&mounts(["/a", "/b"]), &mounts(["/a", "/c"])),
+            [
+                "spec.replicatedJobs[node].template.spec.template.spec.containers[node].volumeMounts[/c]",
+                "spec.replicatedJobs[node].template.spec.template.spec.containers[node].volumeMounts[/b]"
+            ]
+        );
     }
 }

@@ -30,7 +30,6 @@ mod roles;
 pub mod runtime_rules;
 mod secrets;
 mod sections;
-pub mod suggest;
 mod trace;
 
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -42,6 +41,7 @@ pub use inputs::{Config, Inputs, Known, Observed, Runtime, RuntimeKind};
 pub use secrets::{NewSecret, Recipe};
 pub use trace::{Entry, Stage, Trace};
 
+use crate::k8s::path::FieldPath;
 use crate::k8s::problem::Problems;
 use draft::{Draft, Finished};
 
@@ -75,7 +75,7 @@ pub struct PlannedJobSet {
     /// What is to be done.
     pub action: JobSetAction,
     /// Paths in which the existing JobSet differs and cannot be changed any more.
-    pub frozen: Vec<String>,
+    pub frozen: Vec<FieldPath>,
 }
 
 /// What is to be done to bring the JobSet about.

@@ -1,10 +1,11 @@
 //! Rules for policies that name replicated jobs of their runtime, whatever the framework.
 
+use super::Runtime;
 use super::replicated_job::{CONTAINERS_FIELD, REPLICATED_JOBS, ReplicatedJobSpec};
-use super::{Runtime, suggest};
 use crate::api::names;
 use crate::k8s::path::FieldPath;
 use crate::k8s::problem::{Problem, Problems};
+use crate::k8s::suggest;
 
 /// Refuses names of replicated jobs, in a list of a framework's policy, that the runtime does not have, and names that
 /// are listed twice. `field` is the member of an item that holds the name; empty where the item is the name.
@@ -26,7 +27,7 @@ pub(super) fn check<'r>(
                 format!("{name:?} is there twice; keep one of the two"),
             ));
         } else if !known().any(|known| known == name) {
-            let hint = suggest::closest(name, known());
+            let hint = suggest::hint(name, known());
             found.push(Problem::invalid(
                 path,
                 format!("the runtime has no replicated job {name:?}{hint}"),

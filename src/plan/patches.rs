@@ -4,14 +4,13 @@ use serde_json::{Map, Value};
 
 use super::draft::{Draft, ReplicatedJob};
 use super::replicated_job::{POD_FIELD, ReplicatedJobSpec};
-use super::suggest;
 use super::trace::Stage;
 use crate::api::names;
 use crate::api::trainjob::RuntimePatch;
 use crate::k8s::json as k8s_json;
 use crate::k8s::path::FieldPath;
 use crate::k8s::problem::{Problem, Problems};
-use crate::k8s::strategic;
+use crate::k8s::{strategic, suggest};
 
 /// Containers that the job's own sections set; patches may not set their environment.
 const SECTION_CONTAINERS: [&str; 3] = [names::NODE, names::DATASET_INITIALIZER, names::MODEL_INITIALIZER];
@@ -39,7 +38,7 @@ pub(super) fn check(draft: &Draft<'_>, problems: &mut Problems) {
 fn check_job(draft: &Draft<'_>, job: ReplicatedJobSpec<'_>, path: &FieldPath, problems: &mut Problems) {
     let name = job.name();
     let Some(rjob) = draft.rjobs.iter().find(|rjob| rjob.name == name) else {
-        let hint = suggest::closest(name, draft.rjobs.iter().map(|rjob| rjob.name.as_str()));
+        let hint = suggest::hint(name, draft.rjobs.iter().map(|rjob| rjob.name.as_str()));
         let message = format!("the runtime has no replicated job {name:?}{hint}");
         problems.push(Problem::invalid(path.field("name"), message));
         return;
@@ -84,7 +83,7 @@ fn check_containers(
             let hint = if known(other_list).any(|k| k == name) {
                 format!("; it is one of its {other_list}, patch it there")
             } else {
-                suggest::closest(name, known(list))
+                suggest::hint(name, known(list))
             };
             let message = format!(
                 "job {:?} of the runtime has no {list} entry {name:?}{hint}",

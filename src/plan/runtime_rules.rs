@@ -10,6 +10,7 @@ use crate::api::names;
 use crate::k8s::json as k8s_json;
 use crate::k8s::path::FieldPath;
 use crate::k8s::problem::{Problem, Problems};
+use crate::k8s::suggest;
 
 /// Lists what is wrong with a runtime, with paths of the runtime.
 ///
@@ -185,18 +186,14 @@ fn check_container(rjob: ReplicatedJobSpec<'_>, section: Section, path: &FieldPa
     if rjob.container(wanted).is_some() {
         return;
     }
-    let has: Vec<String> = rjob.container_names().map(|name| format!("{name:?}")).collect();
+    let has: Vec<&str> = rjob.container_names().collect();
     found.push(Problem::invalid(
         path.field(CONTAINERS_FIELD),
         format!(
             "a replicated job labelled {}={} needs a container named {wanted:?}; it has {}",
             names::ANCESTOR_LABEL,
             section.label(),
-            if has.is_empty() {
-                "none".to_owned()
-            } else {
-                has.join(", ")
-            }
+            suggest::list(&has).unwrap_or_else(|| "none".to_owned())
         ),
     ));
 }

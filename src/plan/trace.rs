@@ -7,6 +7,9 @@ use std::fmt;
 
 use serde_json::Value;
 
+use crate::k8s::diff::{self, Change, Difference, Unkeyed};
+use crate::k8s::path::FieldPath;
+
 /// Who set a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Stage {
@@ -64,7 +67,7 @@ pub struct Entry {
     /// Who changed it.
     pub stage: Stage,
     /// Where it stands in the JobSet; list items are named, as in `env[PET_NNODES]`.
-    pub path: String,
+    pub path: FieldPath,
     /// The value from then on; `None` when it was taken away.
     pub value: Option<Value>,
     /// What led to the value, where it was worked out.
@@ -83,119 +86,46 @@ impl Trace {
         &self.entries
     }
 
-    /// Gives the changes of one value, the last one wins.
-    pub fn history<'a>(&'a self, path: &'a str) -> impl Iterator<Item = &'a Entry> {
-        self.entries.iter().filter(move |e| e.path == path)
+    /// Lists the changes of one value; the last one wins.
+    pub fn history(&self, path: &FieldPath) -> impl Iterator<Item = &Entry> {
+        self.entries.iter().filter(move |entry| entry.path == *path)
     }
 
-    /// Lists the values of a JobSet in their order, each with its path as the changes write it.
-    pub fn values(jobset: &Value) -> Vec<(String, Value)> {
-        let mut values = Vec::new();
-        compare(String::new(), None, Some(jobset), &mut values);
-        values
-            .into_iter()
-            .filter_map(|(path, value)| Some((path, value?)))
-            .collect()
-    }
-
+    /// Records what a stage changed. Each reason belongs to the values at, or below, a path that contains its own.
     pub(super) fn record(
         &mut self,
         stage: &Stage,
         before: &Value,
         after: &Value,
-        reasons: &[(String, String)],
+        reasons: &[(FieldPath, String)],
     ) {
-        let mut changes = Vec::new();
-        compare(String::new(), Some(before), Some(after), &mut changes);
-        self.entries.extend(changes.into_iter().map(|(path, value)| {
-            let why = reasons
-                .iter()
-                .rev()
-                .find(|(end, _)| ends_with(&path, end))
-                .map(|(_, why)| why.clone());
-            Entry {
+        let reason = |path: &FieldPath| {
+            // The reason that was added last was made with the most knowledge.
+            let found = reasons.iter().rev().find(|(part, _)| path.contains(part));
+            found.map(|(_, why)| why.clone())
+        };
+        for (path, value) in changes(before, after) {
+            self.entries.push(Entry {
                 stage: stage.clone(),
+                why: reason(&path),
                 path,
-                value,
-                why,
-            }
-        }));
-    }
-}
-
-/// Tells whether `path`, or a value that it stands in, ends with the whole steps `end`.
-fn ends_with(path: &str, end: &str) -> bool {
-    path.match_indices(end).any(|(at, _)| {
-        let before = at == 0 || path.as_bytes()[at - 1] == b'.';
-        let rest = &path[at + end.len()..];
-        before && (rest.is_empty() || rest.starts_with('.') || rest.starts_with('['))
-    })
-}
-
-/// Lists the leaves that differ.
-fn compare(
-    path: String,
-    before: Option<&Value>,
-    after: Option<&Value>,
-    out: &mut Vec<(String, Option<Value>)>,
-) {
-    if before == after {
-        return;
-    }
-    match (before, after) {
-        (_, None) => out.push((path, None)),
-        (old, Some(Value::Object(new))) if !new.is_empty() => {
-            let old = old.and_then(Value::as_object);
-            for (key, value) in new {
-                compare(step(&path, key), old.and_then(|o| o.get(key)), Some(value), out);
-            }
-            for key in old
-                .into_iter()
-                .flat_map(serde_json::Map::keys)
-                .filter(|k| !new.contains_key(*k))
-            {
-                out.push((step(&path, key), None));
-            }
+                value: value.cloned(),
+            });
         }
-        (old, Some(Value::Array(new)))
-            if new.iter().all(|item| key_of(item).is_some()) && !new.is_empty() =>
-        {
-            let old = old
-                .and_then(Value::as_array)
-                .map(Vec::as_slice)
-                .unwrap_or_default();
-            let find =
-                |list: &[Value], key: &str| list.iter().position(|i| key_of(i).is_some_and(|k| k == key));
-            for item in new {
-                let key = key_of(item).unwrap_or_default();
-                let was = find(old, &key).and_then(|i| old.get(i));
-                compare(format!("{path}[{key}]"), was, Some(item), out);
+    }
+}
+
+/// Lists the values that changed. What is new is listed value by value, what was removed as a whole.
+fn changes<'a>(before: &'a Value, after: &'a Value) -> Vec<(FieldPath, Option<&'a Value>)> {
+    let mut changes = Vec::new();
+    for Difference { path, change } in diff::differences(before, after, Unkeyed::Whole) {
+        match change {
+            Change::Set { new, .. } => {
+                let below = diff::leaves(new).into_iter();
+                changes.extend(below.map(|(rest, value)| (path.clone().join(&rest), Some(value))));
             }
-            for item in old {
-                if let Some(key) = key_of(item).filter(|key| find(new, key).is_none()) {
-                    out.push((format!("{path}[{key}]"), None));
-                }
-            }
+            Change::FieldRemoved(_) | Change::ItemRemoved(_) => changes.push((path, None)),
         }
-        (_, Some(new)) => out.push((path, Some(new.clone()))),
     }
-}
-
-/// Goes into a member; keys with dots or slashes are put in brackets.
-fn step(path: &str, key: &str) -> String {
-    if key.contains(['.', '/']) {
-        format!("{path}[{key}]")
-    } else if path.is_empty() {
-        key.to_owned()
-    } else {
-        format!("{path}.{key}")
-    }
-}
-
-/// What names an item of a list: its name, the path it is mounted at, or its port.
-fn key_of(item: &Value) -> Option<String> {
-    let text = |key: &str| item.get(key).and_then(Value::as_str).map(str::to_owned);
-    text("mountPath")
-        .or_else(|| item.get("containerPort").map(ToString::to_string))
-        .or_else(|| text("name"))
+    changes
 }

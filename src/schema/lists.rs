@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::node::{ListType, Node};
-use super::problem::{Report, shown};
+use super::report::{Report, shown};
 use super::values::whole;
 
 /// Reports items that are there twice, at the second of them.

@@ -4,7 +4,7 @@
 
 use serde_json::{Map, Value};
 
-use super::problem::{Report, shown};
+use super::report::{Report, shown};
 
 /// Most bytes that all annotations of an object may have together.
 const MAX_ANNOTATIONS: usize = 256 * 1024;

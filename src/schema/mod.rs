@@ -14,7 +14,7 @@ mod describe;
 mod lists;
 mod metadata;
 mod node;
-mod problem;
+mod report;
 mod rules;
 mod structural;
 mod unknown;
@@ -30,7 +30,7 @@ use serde_json::Value;
 use crate::api::names::{API_VERSION, CLUSTER_TRAINING_RUNTIME, TRAIN_JOB, TRAINING_RUNTIME};
 use crate::k8s::problem::Problems;
 use node::Node;
-use problem::Report;
+use report::Report;
 
 /// Gives the three CRDs, whole.
 pub fn crds() -> Vec<Value> {
@@ -110,7 +110,7 @@ impl Schema {
         for (field, expected) in [("apiVersion", API_VERSION), ("kind", self.kind.as_str())] {
             let found = object.get(field);
             if found.is_none_or(|found| found != expected) {
-                let found = found.map_or_else(|| "absent".to_owned(), problem::shown);
+                let found = found.map_or_else(|| "absent".to_owned(), report::shown);
                 report.at_field(field, |report| {
                     report.add(format!("must be {expected}, is {found}"));
                 });

@@ -3,7 +3,8 @@
 use serde_json::Value;
 
 use super::node::Node;
-use super::problem::Report;
+use super::report::Report;
+use crate::k8s::suggest;
 
 /// Finds the fields below `value` that the schema does not know.
 pub(super) fn find(node: &Node, value: &Value, report: &mut Report) {
@@ -53,21 +54,9 @@ pub(super) fn prune(node: &Node, value: &mut Value) {
 }
 
 fn message(node: &Node, name: &str) -> String {
-    match suggestion(node, name) {
-        Some(known) => format!("unknown field; did you mean {known}?"),
+    match suggest::nearest(name, node.properties.keys().map(String::as_str)) {
+        Some(known) => format!("unknown field; did you mean {known:?}?"),
         None if node.properties.is_empty() => "unknown field; nothing can be set here".to_owned(),
         None => "unknown field; remove it".to_owned(),
     }
-}
-
-/// Finds the known field that is written most like `name`, if one is near enough to be what was meant.
-fn suggestion<'a>(node: &'a Node, name: &str) -> Option<&'a str> {
-    const NEAR: f64 = 0.84;
-    let name = name.to_lowercase();
-    node.properties
-        .keys()
-        .map(|known| (strsim::jaro_winkler(&known.to_lowercase(), &name), known.as_str()))
-        .filter(|(likeness, _)| *likeness >= NEAR)
-        .max_by(|(one, _), (other, _)| one.total_cmp(other))
-        .map(|(_, known)| known)
 }

@@ -7,9 +7,11 @@ use serde_json::{Map, Value};
 
 use super::lists;
 use super::node::{MapType, Node};
-use super::problem::{Report, shown};
+use super::report::{Report, shown};
 use super::rules::{Outcome, Rule};
 use super::values;
+use crate::k8s::json as k8s_json;
+use crate::k8s::path::FieldPath;
 
 /// Finds what is wrong with an object as a whole; what is in the report already is wrong with it too.
 pub(super) fn check_object(node: &Node, object: &Value, old: Option<&Value>, report: &mut Report) {
@@ -79,14 +81,9 @@ fn check_rule(
     sound: bool,
     report: &mut Report,
 ) {
-    let below = rule
-        .field_path
-        .as_deref()
-        .map(|path| path.trim_start_matches('.'));
-    let subject = match below {
-        Some(below) => value.pointer(&format!("/{}", below.replace('.', "/"))),
-        None => Some(value),
-    };
+    let below = rule.field_path.as_deref().unwrap_or_default();
+    let below = FieldPath::new(below.trim_start_matches('.'));
+    let subject = k8s_json::find(value, &below);
     let message = match rule.evaluate(node, value, old) {
         Outcome::Broken => with_value(subject, &rule.message),
         Outcome::Failed(why) if sound && subject.is_some_and(|subject| !subject.is_null()) => {
@@ -94,10 +91,7 @@ fn check_rule(
         }
         Outcome::Holds | Outcome::Failed(_) => return,
     };
-    match below {
-        Some(below) => report.at_field(below, |report| report.add(message)),
-        None => report.add(message),
-    }
+    report.at_path(&below, |report| report.add(message));
 }
 
 /// Puts a value before what is said about it, where it is short enough to help.

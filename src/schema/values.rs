@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use serde_json::{Map, Number, Value};
 
 use super::node::{Format, Kind, Node, Pattern};
-use super::problem::{Report, shown};
+use super::report::{Report, shown};
 use super::structural::QUANTITY_PATTERN;
 
 /// Tells what is wrong with the type of a value, if it is.

@@ -83,8 +83,8 @@ fn unknown_fields_are_told_with_what_was_meant() {
         told,
         [
             "spec.podTemplateOverrides: unknown field; remove it",
-            "spec.trainer.numNode: unknown field; did you mean numNodes?",
-            "spec.trainer.env[0].vlaue: unknown field; did you mean value?",
+            "spec.trainer.numNode: unknown field; did you mean \"numNodes\"?",
+            "spec.trainer.env[0].vlaue: unknown field; did you mean \"value\"?",
         ]
     );
 }

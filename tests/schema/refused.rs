@@ -481,7 +481,7 @@ fn metadata_has_the_rules_of_any_object() {
             "is no valid key",
         ),
         ("namespace: A", "metadata.namespace", "RFC 1123 label"),
-        ("lables: {a: b}", "metadata.lables", "did you mean labels?"),
+        ("lables: {a: b}", "metadata.lables", "did you mean \"labels\"?"),
     ] {
         refused(&create("TrainJob", &with(metadata)), &[field], words);
     }

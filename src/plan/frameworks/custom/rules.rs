@@ -9,8 +9,9 @@ use crate::api::runtime::{CustomPolicy, HostList};
 use crate::k8s::json as k8s_json;
 use crate::k8s::path::FieldPath;
 use crate::k8s::problem::{Problem, Problems};
+use crate::k8s::suggest;
 use crate::plan::replicated_job::{REPLICATED_JOBS, ReplicatedJobSpec};
-use crate::plan::{Runtime, env, named_jobs, suggest};
+use crate::plan::{Runtime, env, named_jobs};
 
 pub(super) fn check(runtime: &Runtime, policy: &CustomPolicy, found: &mut Problems) {
     let path = FieldPath::new("spec.mlPolicy.custom");
@@ -36,11 +37,12 @@ pub(super) fn check(runtime: &Runtime, policy: &CustomPolicy, found: &mut Proble
             Some(wanted) => format!(
                 "replicated job {:?} has no container {wanted:?}{}",
                 role.replicated_job,
-                suggest::closest(wanted, known.into_iter())
+                suggest::hint(wanted, known.into_iter())
             ),
             None => format!(
-                "replicated job {:?} has several containers; name one of {known:?}",
-                role.replicated_job
+                "replicated job {:?} has several containers; name one of {}",
+                role.replicated_job,
+                suggest::list(&known).unwrap_or_default()
             ),
         };
         found.push(Problem::invalid(list.index(at).field("container"), message));
@@ -68,7 +70,7 @@ fn undefined(text: &str, known: &[String]) -> Option<String> {
     let wrong = env::references(text)
         .into_iter()
         .find(|name| name.starts_with(names::TRAINER_PREFIX) && !known.iter().any(|k| k == name))?;
-    let hint = suggest::closest(wrong, known.iter().map(String::as_str));
+    let hint = suggest::hint(wrong, known.iter().map(String::as_str));
     Some(format!("$({wrong}) is no variable that a node gets{hint}"))
 }
 
@@ -150,7 +152,7 @@ fn check_host_list(
     let line = file.line.as_deref().unwrap_or_default();
     let is_known = |name: &&str| host_list::VARIABLES.contains(name);
     if let Some(wrong) = env::references(line).into_iter().find(|name| !is_known(name)) {
-        let hint = suggest::closest(wrong, host_list::VARIABLES.into_iter());
+        let hint = suggest::hint(wrong, host_list::VARIABLES.into_iter());
         found.push(Problem::invalid(
             path.field("line"),
             format!("$({wrong}) is not known in a line{hint}"),

@@ -13,11 +13,12 @@ use crate::api::runtime::TorchPolicy;
 use crate::api::{TrainJob, names};
 use crate::k8s::json::list_mut;
 use crate::k8s::problem::{Problem, Problems};
+use crate::k8s::suggest;
 use crate::k8s::{json as k8s_json, upsert};
 use crate::plan::accelerators::{self, Devices};
 use crate::plan::draft::{Draft, ReplicatedJob};
 use crate::plan::resolve::RUNTIME_REF;
-use crate::plan::{check, env, suggest};
+use crate::plan::{check, env};
 
 /// Processes of torchrun on a node: as many as it sees devices.
 const AUTO: &str = "auto";
@@ -104,7 +105,7 @@ fn check(draft: &Draft<'_>, problems: &mut Problems) {
                 let known = draft.rjobs.iter().map(|rjob| rjob.name.as_str());
                 let message = format!(
                     "the runtime's mlPolicy.torch.envInjection names job {job:?}, which it does not have{}",
-                    suggest::closest(job, known)
+                    suggest::hint(job, known)
                 );
                 problems.push(Problem::invalid(RUNTIME_REF, message));
             }
@@ -113,7 +114,7 @@ fn check(draft: &Draft<'_>, problems: &mut Problems) {
                 let message = format!(
                     "the runtime's mlPolicy.torch.envInjection names container {container:?}, which job {job:?} \
                      does not have{}",
-                    suggest::closest(container, known)
+                    suggest::hint(container, known)
                 );
                 problems.push(Problem::invalid(RUNTIME_REF, message));
             }

@@ -254,7 +254,7 @@ fn check_tuning(case: &Case, problems: &mut Problems) {
             ("resourcesPerNode", "ask for one GPU"),
         ] {
             let field = format!("spec.trainer.{field}");
-            problems.push(Problem::invalid(field.as_str(), format!("{message}; {fix}")));
+            problems.push(Problem::invalid(field, format!("{message}; {fix}")));
         }
     }
 }
