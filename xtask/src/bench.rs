@@ -1,12 +1,11 @@
-//! `cargo xtask bench`: the load benchmark on a cluster made for it.
+//! `cargo xtask bench`: the load benchmark on a cluster of its own.
 
 use anyhow::Result;
+use local_cluster::build::go::{self, Toolchain};
+use local_cluster::cache::Cache;
+use local_cluster::{Cluster, Options};
 
-use crate::build::go::{self, Toolchain};
-use crate::cache::Cache;
-use crate::cluster::{Cluster, Options};
-use crate::layout;
-use crate::process::Task;
+use crate::cargo::cargo;
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -17,20 +16,15 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let kubectl = Toolchain::find()?.build(&Cache::open()?, go::KUBECTL)?;
-    let bench = |arguments: &[&str]| {
-        Task::cargo()
-            .args(["bench", "--package", "trainer", "--bench", "load"])
-            .args(arguments)
-            .current_dir(layout::repository())
-    };
-    // A cluster that waits for the compiler would only be in its way.
-    bench(&["--no-run"]).shown()?;
+    let bench = |argument| cargo(["bench", "--package", "trainer", "--bench", "load", argument]);
+    // Before the cluster comes up: an idle cluster would slow the compiler down.
+    bench("--no-run").shown()?;
     let cluster = Cluster::up(&Options {
         name: "bench".to_owned(),
         node: true,
         images: Vec::new(),
     })?;
-    let measured = bench(&["--"])
+    let measured = bench("--")
         .args(&arguments.arguments)
         .env("TRAINER_TEST_KUBECONFIG", cluster.kubeconfig())
         .env("TRAINER_TEST_AUDIT_LOG", cluster.audit_log())

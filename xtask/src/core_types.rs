@@ -1,7 +1,7 @@
 //! The facts about Kubernetes' own types that k8s-openapi leaves out, taken from Kubernetes' published OpenAPI.
 //!
-//! Reads `api/openapi-spec/v3` of a Kubernetes source tree and writes two files: the table that the library completes
-//! its schemas with, and the whole of what is published, one line a field, that a test compares the CRDs with.
+//! Reads `api/openapi-spec/v3` of a Kubernetes source tree and returns two files: the table that completes the library's
+//! schemas, and all published facts, one field in each line, with which a test compares the CRDs.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,12 +10,12 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 use serde_json::{Map, Value};
 
-/// Types that a runtime embeds; everything else is reached from them.
+/// Types that a runtime embeds. They refer to all other types that are needed.
 const ROOTS: [&str; 2] = [
     "io.k8s.api.batch.v1.JobTemplateSpec",
     "io.k8s.api.core.v1.PersistentVolumeClaim",
 ];
-/// Embedded objects have a metadata of their own (five fields), so what is published about it is not wanted.
+/// Embedded objects have their own metadata type with five fields, so the published one is not needed.
 const METADATA: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
 const FILES: [&str; 2] = ["apis__batch__v1_openapi.json", "api__v1_openapi.json"];
 const KEYWORDS: [&str; 3] = [
@@ -24,12 +24,12 @@ const KEYWORDS: [&str; 3] = [
     "x-kubernetes-map-type",
 ];
 
-/// Where the table of the library is.
+/// The library's table.
 pub(crate) const TABLE: &str = "src/schema/core_types.json";
-/// Where the test's copy of what is published is.
+/// The test's copy of all published facts.
 pub(crate) const PUBLISHED: &str = "tests/data/core_types.txt";
 
-/// Reads the published documents and gives the contents of [`TABLE`] and [`PUBLISHED`].
+/// Reads the published documents, and returns the contents of [`TABLE`] and [`PUBLISHED`].
 pub(crate) fn generate(openapi: &Path) -> Result<[(&'static str, String); 2]> {
     let definitions = reachable(&read(openapi)?)?;
     Ok([
@@ -53,7 +53,7 @@ fn read(openapi: &Path) -> Result<Map<String, Value>> {
     Ok(definitions)
 }
 
-/// Keeps the definitions that are embedded, by name.
+/// Returns the embedded definitions by name.
 fn reachable(definitions: &Map<String, Value>) -> Result<BTreeMap<String, Value>> {
     let mut found = BTreeMap::new();
     let mut queue: Vec<String> = ROOTS.map(str::to_owned).into();
@@ -85,7 +85,7 @@ fn definition(reference: &Value) -> Option<String> {
     Some(reference.as_str()?.rsplit('/').next()?.to_owned())
 }
 
-/// What k8s-openapi leaves out or says otherwise: one line a definition.
+/// Returns what k8s-openapi lacks or contradicts: one definition in each line.
 fn table(definitions: &BTreeMap<String, Value>) -> Result<String> {
     let mut lines = Vec::new();
     for (name, schema) in definitions {
@@ -133,15 +133,15 @@ fn required<'a>(schema: &'a Value, field: &str) -> Option<&'a Value> {
         .find(|name| *name == field)
 }
 
-/// The default of a field. Go's zero values of required fields and of structs are published as defaults too; those
-/// say nothing about what the API server does.
+/// Returns the default of a field. Go's zero values of required fields and of structs are published as defaults too, but
+/// the API server does not apply them.
 fn default<'a>(schema: &'a Value, field: &str, property: &'a Value) -> Option<&'a Value> {
     let default = property.get("default")?;
     let zero = default.as_object().is_some_and(Map::is_empty) || required(schema, field).is_some();
     (!zero).then_some(default)
 }
 
-/// Everything that is published: `definition field: type, facts`, one line a field.
+/// Returns all published facts: `definition field: type, facts`, one field in each line.
 fn published(definitions: &BTreeMap<String, Value>) -> String {
     let mut lines = vec![
         "# Kubernetes' published OpenAPI of the types that a runtime embeds.".to_owned(),
@@ -172,7 +172,7 @@ fn facts(schema: &Value, required: bool, default: Option<&Value>) -> String {
     facts.join(", ")
 }
 
-/// The type of a schema in one word: `string`, `int32`, `[]core.v1.EnvVar`, `map[]Quantity`.
+/// Returns the type of a schema in one word: `string`, `int32`, `[]core.v1.EnvVar`, `map[]Quantity`.
 fn kind(schema: &Value) -> String {
     let reference = schema.get("$ref").or_else(|| schema.pointer("/allOf/0/$ref"));
     if let Some(name) = reference.and_then(definition) {

@@ -1,14 +1,14 @@
-//! Writes the files that are made from other files, or tells which of them are out of date.
+//! Writes the files that are generated from others, or lists those that are out of date.
 //!
-//! Knows the paths and that copies are byte by byte; what is in a CRD only the library knows.
+//! Knows paths and copies bytes. Does not know what is in a CRD.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
 
+use crate::cargo::cargo;
 use crate::core_types;
-use crate::process::Task;
 
 const CRDS: &str = "crds";
 const RUNTIMES: &str = "runtimes";
@@ -20,13 +20,13 @@ pub(crate) struct Generate {
     /// Change nothing; fail with a list of the files that would change.
     #[arg(long)]
     check: bool,
-    /// First make the table of Kubernetes' own types anew, from a Kubernetes source tree's api/openapi-spec/v3.
+    /// First generate the table of Kubernetes' own types, from a Kubernetes source tree's api/openapi-spec/v3.
     #[arg(long, value_name = "DIR", conflicts_with = "check")]
     openapi: Option<PathBuf>,
 }
 
 impl Generate {
-    /// The task that only tells what is out of date.
+    /// Returns the task that only lists what is out of date.
     pub(crate) fn check() -> Self {
         Self {
             check: true,
@@ -50,12 +50,12 @@ impl Generate {
     }
 }
 
-/// A generated file: its path in the workspace, and what is to be in it.
+/// A generated file: its path in the workspace, and its content.
 type File = (PathBuf, Vec<u8>);
 
 fn files(root: &Path) -> Result<Vec<File>> {
     let mut files = Vec::new();
-    for (name, text) in crds(root)? {
+    for (name, text) in crds()? {
         files.push((Path::new(CRDS).join(&name), text.clone()));
         files.push((Path::new(CHART_FILES).join(CRDS).join(&name), text));
     }
@@ -66,20 +66,18 @@ fn files(root: &Path) -> Result<Vec<File>> {
     Ok(files)
 }
 
-/// Asks the program for its CRDs, without its client; one YAML document each.
-fn crds(root: &Path) -> Result<Vec<(String, Vec<u8>)>> {
-    let text = Task::cargo()
-        .args([
-            "run",
-            "--quiet",
-            "--package",
-            "trainer",
-            "--no-default-features",
-            "--",
-            "crds",
-        ])
-        .current_dir(root)
-        .text()?;
+/// Runs the program without the controller, and returns its CRDs, each with the name of its file.
+fn crds() -> Result<Vec<(String, Vec<u8>)>> {
+    let crds = [
+        "run",
+        "--quiet",
+        "--package",
+        "trainer",
+        "--no-default-features",
+        "--",
+        "crds",
+    ];
+    let text = cargo(crds).text()?;
     text.split("---\n")
         .filter(|document| !document.trim().is_empty())
         .map(crd)
@@ -116,7 +114,7 @@ fn yaml_files(folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
-/// Files in the generated folders that nothing generates any more.
+/// Lists the files in the generated folders that are no longer generated.
 fn leftovers(root: &Path, files: &[File]) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     let chart = Path::new(CHART_FILES);
@@ -154,7 +152,7 @@ fn check(root: &Path, files: &[File]) -> Result<()> {
     Ok(())
 }
 
-/// Writes a file only where it differs, so that nothing is rebuilt for nothing.
+/// Writes a file if it differs, so that nothing that depends on it is built again in vain.
 fn write(path: &Path, content: &[u8]) -> Result<()> {
     if fs::read(path).is_ok_and(|old| old == content) {
         return Ok(());

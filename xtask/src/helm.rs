@@ -1,20 +1,20 @@
-//! The chart of this repository, installed with the real Helm.
+//! Installs and removes the chart of this repository with Helm.
 
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
+use local_cluster::kubectl::Kubectl;
+use local_cluster::process::Task;
 
-use crate::kubectl::Kubectl;
 use crate::layout;
-use crate::process::Task;
 
-/// The release's name, which the chart turns into the names of its objects.
+/// The release's name. The names of the chart's objects begin with it.
 pub(crate) const RELEASE: &str = "kubeflow-trainer";
 pub(crate) const NAMESPACE: &str = "kubeflow-system";
-/// The controller's Deployment, by the name that clients look for.
+/// The controller's Deployment. Clients look for this name.
 pub(crate) const DEPLOYMENT: &str = "deployment/kubeflow-trainer-controller-manager";
 
-/// Helm for one cluster.
+/// Helm on one cluster.
 pub(crate) struct Helm {
     program: PathBuf,
     kubectl: Kubectl,
@@ -28,8 +28,8 @@ impl Helm {
         }
     }
 
-    /// Installs the chart, or upgrades it, with the shipped runtimes and this controller image; returns when the controller
-    /// is ready and the runtimes are there.
+    /// Installs or upgrades the chart with the shipped runtimes and this controller image. Returns when the controller is
+    /// ready and the runtimes are installed.
     pub(crate) fn install(&self, image: &Reference) -> Result<()> {
         let values = [
             ("image.registry", image.registry.as_str()),
@@ -49,7 +49,7 @@ impl Helm {
             "3m",
         ]);
         for (name, value) in values {
-            // Booleans stay booleans; a tag that looks like a number stays text.
+            // `--set` would turn a tag that looks like a number into a number.
             let flag = if value == "true" { "--set" } else { "--set-string" };
             task = task.arg(flag).arg(format!("{name}={value}"));
         }
@@ -57,7 +57,7 @@ impl Helm {
         Ok(())
     }
 
-    /// Whether there is a release already.
+    /// Reports whether the release is installed.
     pub(crate) fn installed(&self) -> Result<bool> {
         let status = self
             .task(["status", RELEASE, "--namespace", NAMESPACE])
@@ -65,13 +65,13 @@ impl Helm {
         Ok(status.status.success())
     }
 
-    /// Removes the release with what its hooks have installed.
+    /// Removes the release, and what its hooks have installed.
     pub(crate) fn uninstall(&self) -> Result<()> {
         self.uninstall_with(&["--timeout", "2m"])
     }
 
-    /// Removes a release whose controller image may not work. The hook that removes the runtimes runs that image, so this
-    /// does without.
+    /// Removes a release whose controller image may not work. Does not run the hook that removes the runtimes, since that
+    /// uses the image.
     pub(crate) fn uninstall_broken(&self) -> Result<()> {
         self.uninstall_with(&["--no-hooks"])?;
         let ours = "--selector=trainer.kubeflow.org/managed-by=runtimes-installer";
@@ -92,7 +92,7 @@ impl Helm {
     }
 }
 
-/// An image reference in the three parts that the chart wants.
+/// An image reference in the three parts that are values of the chart.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Reference {
     pub(crate) registry: String,
@@ -101,12 +101,12 @@ pub(crate) struct Reference {
 }
 
 impl Reference {
-    /// Splits `REGISTRY/REPOSITORY:TAG` or `REGISTRY/REPOSITORY@DIGEST`. What has no registry is Docker Hub's, and what has
-    /// no tag is `latest`, as everywhere.
+    /// Splits `REGISTRY/REPOSITORY:TAG` or `REGISTRY/REPOSITORY@DIGEST`. The default registry is Docker Hub, the default tag
+    /// `latest`.
     pub(crate) fn parse(text: &str) -> Self {
         let (name, tag) = match text.split_once('@') {
             Some((name, digest)) => (name, digest),
-            // A colon before the last slash belongs to the registry's port.
+            // A colon before the last slash is that of a port.
             None => match text.rsplit_once(':').filter(|(_, tag)| !tag.contains('/')) {
                 Some((name, tag)) => (name, tag),
                 None => (text, "latest"),

@@ -1,35 +1,27 @@
 //! Developer tasks of this repository: `cargo xtask --help`.
 
 mod bench;
-mod build;
-mod cache;
+mod cargo;
 mod cluster;
-mod console;
 mod core_types;
 mod demo;
 mod generate;
 mod helm;
 mod image;
-mod interrupt;
-mod kubectl;
 mod layout;
 mod modules;
-mod process;
+mod sdk;
 mod suite;
 
 use std::process::ExitCode;
 
-use anyhow::{Result, bail};
-use clap::{Args, Parser, Subcommand};
-
-use cache::Cache;
-use cluster::{Cluster, Options};
-use console::say;
-use image::catalog::Extra;
+use anyhow::Result;
+use clap::{Parser, Subcommand};
+use local_cluster::{Internal, console, interrupt, say};
 
 const ABOUT_THE_CACHE: &str = "\
-The cluster's programs and images are built from package registries once and kept in $TRAINER_CACHE_DIR, else in
-~/.cache/kubeflow-trainer. The first time that takes about half an hour on two cores; later, seconds.";
+The cluster's programs and images are built from package registries once, and kept in $TRAINER_CACHE_DIR or else in
+~/.cache/kubeflow-trainer. The first time takes about half an hour on two cores; later runs take seconds.";
 
 /// Developer tasks of the trainer repository
 #[derive(Parser)]
@@ -51,62 +43,20 @@ enum Command {
     Demo(demo::Arguments),
 
     /// The controller's image as a file, for a registry or a node; Docker is not needed
-    Image(image::archive::Arguments),
+    Image(image::Arguments),
 
     /// A real one-node Kubernetes cluster on this machine, without Docker or a registry
     #[command(subcommand)]
-    Cluster(ClusterCommand),
+    Cluster(cluster::Command),
 
-    /// Write the files that are made from other files: CRDs, and the chart's copies of CRDs and runtimes
+    /// Write the files that are generated from others: CRDs, and the chart's copies of CRDs and runtimes
     Generate(generate::Generate),
 
     /// List the circles between the modules of `src/`, and the imports that make them
     Modules,
 
-    /// Process 1 of a cluster's namespaces (internal)
-    #[command(name = cluster::init::COMMAND, hide = true)]
-    ClusterInit { setup: String },
-
-    /// The process that forwards a port to a cluster's API server (internal)
-    #[command(name = cluster::forward::COMMAND, hide = true)]
-    ClusterForward { init: i32 },
-}
-
-#[derive(Args)]
-struct Name {
-    /// Which cluster; several can be up at once
-    #[arg(long, default_value = "dev")]
-    name: String,
-}
-
-#[derive(Subcommand)]
-enum ClusterCommand {
-    /// Bring a cluster up, and print what a shell needs to use it
-    Up {
-        #[command(flatten)]
-        name: Name,
-        /// Only etcd, API server, controllers and scheduler: no node, no JobSet
-        #[arg(long)]
-        control_plane_only: bool,
-        /// An image to have beside localhost/python:1
-        #[arg(long = "image", value_enum, conflicts_with = "control_plane_only")]
-        images: Vec<Extra>,
-    },
-    /// Bring images into a cluster: those named, else the controller's, built with debug assertions
-    Load {
-        #[command(flatten)]
-        name: Name,
-        /// An image to bring in instead of the controller's
-        #[arg(long = "image", value_enum)]
-        images: Vec<Extra>,
-    },
-    /// Take a cluster away, whole or not
-    Down {
-        #[command(flatten)]
-        name: Name,
-    },
-    /// Tell which clusters there are
-    Status,
+    #[command(flatten)]
+    Internal(Internal),
 }
 
 fn main() -> ExitCode {
@@ -125,70 +75,10 @@ fn run(command: Command) -> Result<()> {
         Command::Test(arguments) => suite::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments),
         Command::Demo(arguments) => demo::run(&arguments),
-        Command::Image(arguments) => image::archive::run(&arguments),
-        Command::Cluster(command) => run_cluster(command),
+        Command::Image(arguments) => image::run(&arguments),
+        Command::Cluster(command) => cluster::run(command),
         Command::Generate(generate) => generate.run(layout::repository()),
         Command::Modules => modules::run(),
-        Command::ClusterInit { setup } => cluster::init::run(&setup),
-        Command::ClusterForward { init } => cluster::forward::run(init),
+        Command::Internal(internal) => internal.run(),
     }
-}
-
-fn run_cluster(command: ClusterCommand) -> Result<()> {
-    match command {
-        ClusterCommand::Up {
-            name,
-            control_plane_only,
-            images,
-        } => {
-            let cluster = Cluster::up(&Options {
-                name: name.name,
-                node: !control_plane_only,
-                images,
-            })?;
-            console::print(&cluster.exports());
-        }
-        ClusterCommand::Load { name, images } => {
-            let Some(cluster) = Cluster::find(&name.name)? else {
-                bail!(
-                    "cluster {0} is not up: `cargo xtask cluster up --name {0}`",
-                    name.name
-                );
-            };
-            let wanted = if images.is_empty() {
-                vec![image::controller::image(&image::controller::build_for_tests()?)?]
-            } else {
-                let cache = Cache::open()?;
-                images
-                    .iter()
-                    .map(|extra| extra.image(&cache))
-                    .collect::<Result<_>>()?
-            };
-            for image in &wanted {
-                cluster.import(image)?;
-                console::print(&image.reference);
-            }
-        }
-        ClusterCommand::Down { name } => {
-            let there = cluster::down(&name.name)?;
-            say!(
-                "{}",
-                if there {
-                    "down"
-                } else {
-                    "there was no such cluster"
-                }
-            );
-        }
-        ClusterCommand::Status => {
-            let lines = cluster::status()?;
-            let text = if lines.is_empty() {
-                "no cluster".to_owned()
-            } else {
-                lines.join("\n")
-            };
-            console::print(&text);
-        }
-    }
-    Ok(())
 }

@@ -1,9 +1,9 @@
 //! `cargo xtask modules`: which modules of `src/` import each other in circles.
 
 use anyhow::Result;
+use local_cluster::console;
 use module_imports::{Sources, circles};
 
-use crate::console;
 use crate::layout;
 
 /// Prints the circles, the largest first.

@@ -1,10 +1,11 @@
-//! What one would look at first when a demo fails.
+//! What to look at first when a demo fails.
 
-use crate::console::print;
+use local_cluster::console::print;
+use local_cluster::kubectl::Kubectl;
+
 use crate::helm;
-use crate::kubectl::Kubectl;
 
-/// Prints events, the TrainJob, the controller's log and the pods' logs. What cannot be had is said, not failed on.
+/// Prints events, the TrainJob, the controller's log and the pods' logs. Prints errors instead of failing.
 pub(super) fn show(kubectl: &Kubectl, namespace: &str) {
     let questions: [(&str, Vec<&str>); 6] = [
         ("pods", vec!["get", "pods", "--all-namespaces", "-o", "wide"]),

@@ -1,26 +1,23 @@
-//! From nothing to a trained model: a cluster, the controller from the chart, and a distributed PyTorch run that can be
-//! watched.
+//! `cargo xtask demo`: a cluster, the controller from the chart, and a distributed PyTorch run to watch.
 
 mod diagnosis;
 mod run;
 
 use std::env;
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
+use local_cluster::build::go::{self, Toolchain};
+use local_cluster::cache::Cache;
+use local_cluster::image::catalog::Extra;
+use local_cluster::kubectl::Kubectl;
+use local_cluster::{Cluster, Options, console, interrupt, say};
 
-use crate::build::go::{self, Toolchain};
-use crate::cache::Cache;
-use crate::cluster::{Cluster, Options};
-use crate::console::{self, say};
 use crate::helm::{self, Helm, Reference};
-use crate::image::catalog::Extra;
 use crate::image::controller;
-use crate::interrupt;
-use crate::kubectl::Kubectl;
 use crate::layout;
 
 const CLUSTER: &str = "demo";
@@ -30,15 +27,15 @@ const EXAMPLE: &str = "examples/torch-digits.yaml";
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Leave everything up at the end, and tell how to use it
+    /// Leave everything up at the end, and print how to use it
     #[arg(long)]
     keep: bool,
-    /// The controller image, for a cluster of your own ($KUBECONFIG): one that it can pull
+    /// The controller image, for an existing cluster ($KUBECONFIG) that can pull it
     #[arg(long, value_name = "REF")]
     image: Option<String>,
 }
 
-/// Runs the demo: on the cluster that `$KUBECONFIG` names, or on one made for it.
+/// Runs the demo on the cluster that `$KUBECONFIG` names, or on a new one.
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     match (
         env::var_os("KUBECONFIG").filter(|value| !value.is_empty()),
@@ -47,10 +44,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         (Some(kubeconfig), Some(image)) => on_existing_cluster(kubeconfig, image, arguments.keep),
         (Some(_), None) => bail!(
             "KUBECONFIG is set, so the demo would use that cluster: name a controller image that it can pull with \
-             --image (`cargo xtask image` makes one), or unset KUBECONFIG to have a cluster made"
+             --image (`cargo xtask image` makes one), or unset KUBECONFIG to make a new cluster"
         ),
         (None, Some(_)) => {
-            bail!("--image is for a cluster of your own; set KUBECONFIG, or leave --image away")
+            bail!("--image is for an existing cluster: set KUBECONFIG, or omit --image")
         }
         (None, None) => on_new_cluster(arguments.keep),
     }
@@ -62,7 +59,7 @@ fn on_new_cluster(keep: bool) -> Result<()> {
         node: true,
         images: vec![Extra::Torch],
     };
-    // The compilers of Go and Rust take turns at waiting for the network and the disk.
+    // At the same time: each of the two compilers sometimes waits for the network or the disk.
     let (cluster, program) = thread::scope(|scope| {
         let program = scope.spawn(controller::build_release);
         let cluster = Cluster::up(&options);
@@ -70,7 +67,7 @@ fn on_new_cluster(keep: bool) -> Result<()> {
             cluster,
             program
                 .join()
-                .map_err(|_| anyhow!("building the controller failed")),
+                .map_err(|_| anyhow!("the thread that builds the controller panicked")),
         )
     });
     let cluster = cluster?;
@@ -86,7 +83,7 @@ fn on_new_cluster(keep: bool) -> Result<()> {
         demonstrate(cluster.kubectl(), &helm, &Reference::parse(&image.reference))
     })();
     if keep && demonstrated.is_ok() {
-        say!("left up; end it with `cargo xtask cluster down --name {CLUSTER}`");
+        say!("the cluster stays up; remove it with `cargo xtask cluster down --name {CLUSTER}`");
         console::print(&cluster.exports());
         return Ok(());
     }
@@ -98,7 +95,7 @@ fn on_new_cluster(keep: bool) -> Result<()> {
     };
     demonstrated?;
     removed?;
-    say!("cluster {CLUSTER} is gone");
+    say!("cluster {CLUSTER} is removed");
     Ok(())
 }
 
@@ -106,15 +103,15 @@ fn on_existing_cluster(kubeconfig: OsString, image: &str, keep: bool) -> Result<
     let (kubectl, helm) = programs()?;
     let kubectl = Kubectl::new(&kubectl, kubeconfig);
     let helm = Helm::new(&helm, &kubectl);
-    leave_alone_what_is_there(&kubectl, &helm)?;
+    refuse_existing_objects(&kubectl, &helm)?;
     let demonstrated = demonstrate(&kubectl, &helm, &Reference::parse(image));
     if keep && demonstrated.is_ok() {
-        say!("left there: namespaces {NAMESPACE} and {}", helm::NAMESPACE);
+        say!("the namespaces {NAMESPACE} and {} stay", helm::NAMESPACE);
         return Ok(());
     }
     let removed = interrupt::shielded(|| remove(&kubectl, &helm, demonstrated.is_ok()));
     match removed.context("cleaning up") {
-        Ok(()) => say!("the demo's objects are gone; the CustomResourceDefinitions stay"),
+        Ok(()) => say!("the demo's objects are removed; the CustomResourceDefinitions stay"),
         Err(left) if demonstrated.is_ok() => return Err(left),
         Err(left) => say!("{left:#}"),
     }
@@ -130,8 +127,8 @@ fn remove(kubectl: &Kubectl, helm: &Helm, works: bool) -> Result<()> {
     }
 }
 
-/// The demo removes what it has made, so none of it may be there before.
-fn leave_alone_what_is_there(kubectl: &Kubectl, helm: &Helm) -> Result<()> {
+/// Fails if objects of the demo exist: it would remove them at the end.
+fn refuse_existing_objects(kubectl: &Kubectl, helm: &Helm) -> Result<()> {
     kubectl
         .text(&["version"])
         .context("cannot reach the cluster that KUBECONFIG names")?;
@@ -143,9 +140,7 @@ fn leave_alone_what_is_there(kubectl: &Kubectl, helm: &Helm) -> Result<()> {
         );
     }
     if kubectl.succeeds(&["get", "namespace", NAMESPACE])? {
-        bail!(
-            "the cluster has a namespace {NAMESPACE} already, which may be of an earlier demo: delete it first"
-        );
+        bail!("the cluster has a namespace {NAMESPACE} already, maybe of an earlier demo: delete it first");
     }
     Ok(())
 }
@@ -158,11 +153,11 @@ fn programs() -> Result<(PathBuf, PathBuf)> {
     ))
 }
 
-/// Installs the chart, runs the example to its end and shows what came out; shows what went wrong otherwise.
+/// Installs the chart, runs the example to its end and prints the result. If that fails, prints where to look.
 fn demonstrate(kubectl: &Kubectl, helm: &Helm, image: &Reference) -> Result<()> {
     if !kubectl.succeeds(&["get", "crd", "jobsets.jobset.x-k8s.io"])? {
         bail!(
-            "the cluster has no JobSet: install it first (the controller renders each TrainJob as a JobSet)"
+            "the cluster has no JobSet: install it first, since the controller makes a JobSet of each TrainJob"
         );
     }
     let shown = (|| {
@@ -186,12 +181,4 @@ fn demonstrate(kubectl: &Kubectl, helm: &Helm, image: &Reference) -> Result<()> 
             Err(error)
         }
     }
-}
-
-/// What the example's file is called in messages.
-fn name_of(example: &Path) -> String {
-    example
-        .file_stem()
-        .map(|stem| stem.to_string_lossy().into_owned())
-        .unwrap_or_default()
 }

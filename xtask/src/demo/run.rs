@@ -1,4 +1,4 @@
-//! Applies a TrainJob and follows it: states and output of its pods, up to the end.
+//! Applies a TrainJob, and follows the states and the output of its pods until it ends.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,14 +8,12 @@ use std::thread::{self, Scope};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
+use local_cluster::console::print;
+use local_cluster::kubectl::Kubectl;
+use local_cluster::{interrupt, say};
 use serde_json::Value;
 
-use super::name_of;
-use crate::console::{print, say};
-use crate::interrupt;
-use crate::kubectl::Kubectl;
-
-/// What a completed TrainJob printed.
+/// The result of a complete TrainJob.
 pub(super) struct Outcome {
     job: String,
     took: Duration,
@@ -42,7 +40,7 @@ impl Outcome {
     }
 }
 
-/// Creates the TrainJob of a file in a namespace and follows it until it is Complete.
+/// Creates the TrainJob of a file in a namespace, and follows it until it is Complete.
 pub(super) fn follow_to_the_end(
     kubectl: &Kubectl,
     namespace: &str,
@@ -52,9 +50,9 @@ pub(super) fn follow_to_the_end(
     let yaml = fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
     let job: Value =
         serde_saphyr::from_str(&yaml).with_context(|| format!("{} is not YAML", file.display()))?;
-    let name = job["metadata"]["name"]
-        .as_str()
-        .map_or_else(|| name_of(file), str::to_owned);
+    let Some(name) = job["metadata"]["name"].as_str() else {
+        bail!("{} has no metadata.name", file.display());
+    };
     kubectl.apply(format!(
         r#"{{"apiVersion":"v1","kind":"Namespace","metadata":{{"name":"{namespace}"}}}}"#
     ))?;
@@ -68,7 +66,7 @@ pub(super) fn follow_to_the_end(
     let job = Job {
         kubectl,
         namespace,
-        name: &name,
+        name,
     };
     let enough = AtomicBool::new(false);
     let ended = thread::scope(|scope| {
@@ -99,7 +97,7 @@ struct Job<'a> {
 }
 
 impl Job<'_> {
-    /// Says what changes, until the TrainJob has ended; returns its pods and their last states.
+    /// Prints changes until the TrainJob has ended. Returns its pods and their last states.
     fn watch<'scope>(
         &'scope self,
         scope: &'scope Scope<'scope, '_>,
@@ -128,7 +126,7 @@ impl Job<'_> {
         }
     }
 
-    /// Each pod, by its name without the random end, and its phase.
+    /// Lists the pods: name and phase.
     fn pods(&self) -> Result<Vec<(String, String)>> {
         let selector = format!("jobset.sigs.k8s.io/jobset-name={}", self.name);
         let found = self.kubectl.find(&[
@@ -149,7 +147,7 @@ impl Job<'_> {
             .collect())
     }
 
-    /// The condition that ended the TrainJob, and its message.
+    /// Returns the condition that ended the TrainJob, and its message.
     fn end(&self) -> Result<Option<(String, String)>> {
         let job = self
             .kubectl
@@ -190,7 +188,7 @@ impl Job<'_> {
     }
 }
 
-/// The number that follows the word "accuracy" in a line about the whole test set.
+/// Finds the number after the word "accuracy" in a line about the whole test set.
 fn accuracy(line: &str) -> Option<String> {
     let number = line.split_once("accuracy ")?.1.split_whitespace().next()?;
     number.parse::<f64>().ok().map(|_| number.to_owned())

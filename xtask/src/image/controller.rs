@@ -1,4 +1,4 @@
-//! The controller's image: the `trainer` program, the C library that it is linked to, and a user without rights.
+//! The controller's image: the `trainer` program, the C library that it is linked to, and a user without privileges.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -6,44 +6,40 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
+use local_cluster::cache::{Cache, Key};
+use local_cluster::image::Image;
+use local_cluster::image::layer::{self, Layer};
+use local_cluster::process::Task;
+use local_cluster::say;
 use serde_json::json;
 
-use super::Image;
-use super::layer::{self, Layer};
-use crate::cache::{Cache, Key};
-use crate::console::say;
+use crate::cargo::cargo;
 use crate::layout;
-use crate::process::Task;
 
-/// The repository of the released image, in which ours gets a tag of its own.
+/// The repository of the released image. A development build has another tag in it.
 pub(crate) const REGISTRY: &str = "ghcr.io";
 pub(crate) const REPOSITORY: &str = "kubeflow/trainer/trainer-controller-manager";
 
 /// Builds the program as it is released and returns its path.
 pub(crate) fn build_release() -> Result<PathBuf> {
     say!("building the controller ...");
-    Task::cargo()
-        .args([
-            "build",
-            "--quiet",
-            "--release",
-            "--package",
-            "trainer",
-            "--bin",
-            "trainer",
-        ])
-        .current_dir(layout::repository())
-        .shown()?;
+    let build = [
+        "build",
+        "--quiet",
+        "--release",
+        "--package",
+        "trainer",
+        "--bin",
+        "trainer",
+    ];
+    cargo(build).shown()?;
     Ok(layout::target().join("release/trainer"))
 }
 
-/// The program as the tests build it. `cargo build` would choose other features for what only tests depend on, and so
-/// compile most of the libraries a second time.
+/// Builds the program as the tests do, and returns its path. `cargo build` would select other features for libraries that
+/// only tests depend on, and compile most libraries again.
 pub(crate) fn build_for_tests() -> Result<PathBuf> {
-    Task::cargo()
-        .args(["test", "--workspace", "--test", "cluster", "--no-run"])
-        .current_dir(layout::repository())
-        .shown()?;
+    cargo(["test", "--workspace", "--test", "cluster", "--no-run"]).shown()?;
     Ok(layout::target().join("debug/trainer"))
 }
 
@@ -81,7 +77,7 @@ pub(crate) fn image(program: &Path) -> Result<Image> {
         let copy = root.join("trainer");
         fs::copy(program, &copy)?;
         fs::set_permissions(&copy, fs::Permissions::from_mode(0o755))?;
-        // A development build is mostly debug information, of which a pod has no use.
+        // A development build is mostly debug information, which a pod does not need.
         Task::new("strip").arg(&copy).text()?;
         layer::seal(draft, &root)
     })?;
@@ -94,12 +90,12 @@ pub(crate) fn image(program: &Path) -> Result<Image> {
     })
 }
 
-/// The libraries that the dynamic linker would load for the program, and the linker itself.
+/// Lists the libraries that the dynamic linker would load for the program, and the linker itself.
 fn shared_libraries(program: &Path) -> Result<BTreeSet<PathBuf>> {
     let listed = Task::new("ldd").arg(program).finish()?;
     let text = listed.text();
     if !listed.status.success() {
-        // A static program needs none, and ldd calls that a failure.
+        // A static program needs none; ldd reports that as a failure.
         if format!("{text}{}", listed.complaint()).contains("not a dynamic executable") {
             return Ok(BTreeSet::new());
         }
@@ -110,7 +106,7 @@ fn shared_libraries(program: &Path) -> Result<BTreeSet<PathBuf>> {
         // `libc.so.6 => /lib/x86_64-linux-gnu/libc.so.6 (0x...)`, or the linker: `/lib64/ld-linux-x86-64.so.2 (0x...)`.
         if line.contains("not found") {
             bail!(
-                "{} needs a library that is not there: {}",
+                "{} needs a library that is not installed: {}",
                 program.display(),
                 line.trim()
             );
@@ -121,7 +117,7 @@ fn shared_libraries(program: &Path) -> Result<BTreeSet<PathBuf>> {
     Ok(libraries)
 }
 
-/// Copies a file to the same place below `root`. Links are followed: what the program opens is a plain file.
+/// Copies a file to the same path below `root`. Links are followed, so the program opens a plain file.
 fn copy_into(root: &Path, file: &Path) -> Result<()> {
     let target = root.join(file.strip_prefix("/").unwrap_or(file));
     if let Some(folder) = target.parent() {

@@ -1,134 +1,57 @@
-//! Container images without a daemon and without a registry: layers from the cache plus a configuration, as an OCI
-//! layout that containerd imports, and Docker too.
+//! `cargo xtask image`: the controller's image as a file, for machines without Docker.
 
-pub(crate) mod archive;
-pub(crate) mod catalog;
 pub(crate) mod controller;
-pub(crate) mod kueue;
-pub(crate) mod layer;
 
-use std::fs;
-use std::path::Path;
+use std::path::PathBuf;
 
-use anyhow::Result;
-use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
+use anyhow::{Result, bail};
+use local_cluster::process::Task;
+use local_cluster::{cache, console, say};
 
-use crate::cache::{Key, hex};
-use layer::Layer;
+use crate::helm::Reference;
+use crate::layout;
 
-/// An image: what `docker build` would have made.
-#[derive(Clone, Debug)]
-pub(crate) struct Image {
-    /// The full reference by which pods name it, for example `localhost/python:1`.
-    pub(crate) reference: String,
-    pub(crate) layers: Vec<Layer>,
-    /// The `config` object of the OCI image configuration: `Entrypoint`, `Env`, `User`, ...
-    pub(crate) config: Value,
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// The name of the image: REGISTRY/REPOSITORY:TAG
+    #[arg(long, value_name = "REF")]
+    reference: String,
+    /// The file to write; it is an OCI archive that `docker load` reads too
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
 }
 
-/// A small file of an image, named by its own hash.
-struct Blob {
-    bytes: Vec<u8>,
-    digest: String,
-}
-
-impl Blob {
-    fn new(value: &Value) -> Self {
-        let bytes = value.to_string().into_bytes();
-        let digest = hex(&Sha256::digest(&bytes));
-        Self { bytes, digest }
+/// Builds the controller's release, and writes its image.
+pub(crate) fn run(arguments: &Arguments) -> Result<()> {
+    let reference = &arguments.reference;
+    let parts = Reference::parse(reference);
+    if format!("{}/{}:{}", parts.registry, parts.repository, parts.tag) != *reference || parts.tag.is_empty()
+    {
+        bail!("--reference must be REGISTRY/REPOSITORY:TAG, got {reference:?}");
     }
-
-    fn descriptor(&self, media_type: &str) -> Value {
-        json!({"mediaType": media_type, "digest": format!("sha256:{}", self.digest), "size": self.bytes.len()})
-    }
-}
-
-impl Image {
-    fn configuration(&self) -> Blob {
-        let diff_ids: Vec<String> = self
-            .layers
-            .iter()
-            .map(|layer| format!("sha256:{}", layer.digest()))
-            .collect();
-        Blob::new(&json!({
-            "architecture": architecture(),
-            "os": "linux",
-            "config": self.config,
-            "rootfs": {"type": "layers", "diff_ids": diff_ids},
-        }))
-    }
-
-    /// What tells this image from every other one: reference, configuration and layers.
-    pub(crate) fn identity(&self) -> String {
-        format!("{}@{}", self.reference, self.configuration().digest)
-    }
-
-    pub(crate) fn size(&self) -> Result<u64> {
-        self.layers.iter().map(Layer::size).sum()
-    }
-
-    /// Writes the image as an OCI layout into a folder. Layers are symbolic links into the cache.
-    pub(crate) fn write_layout(&self, folder: &Path) -> Result<()> {
-        let blobs = folder.join("blobs/sha256");
-        fs::create_dir_all(&blobs)?;
-        let mut layers = Vec::new();
-        for layer in &self.layers {
-            let link = blobs.join(layer.digest());
-            if !link.exists() {
-                std::os::unix::fs::symlink(layer.archive(), &link)?;
-            }
-            layers.push(json!({
-                "mediaType": "application/vnd.oci.image.layer.v1.tar",
-                "digest": format!("sha256:{}", layer.digest()),
-                "size": layer.size()?,
-            }));
-        }
-        let configuration = self.configuration();
-        let manifest = Blob::new(&json!({
-            "schemaVersion": 2,
-            "mediaType": "application/vnd.oci.image.manifest.v1+json",
-            "config": configuration.descriptor("application/vnd.oci.image.config.v1+json"),
-            "layers": layers,
-        }));
-        let mut entry = manifest.descriptor("application/vnd.oci.image.manifest.v1+json");
-        let (_, tag) = self.reference.rsplit_once(':').unwrap_or_default();
-        // The names under which containerd, and others, keep it.
-        entry["annotations"] =
-            json!({"io.containerd.image.name": self.reference, "org.opencontainers.image.ref.name": tag});
-        let index = json!({"schemaVersion": 2, "manifests": [entry]});
-        // The same for Docker, which knew archives before there were OCI layouts.
-        let path = |digest: &str| format!("blobs/sha256/{digest}");
-        let paths: Vec<String> = self.layers.iter().map(|layer| path(layer.digest())).collect();
-        let docker = json!([{
-            "Config": path(&configuration.digest), "RepoTags": [self.reference], "Layers": paths,
-        }]);
-        fs::write(folder.join("manifest.json"), docker.to_string())?;
-        for blob in [&configuration, &manifest] {
-            fs::write(blobs.join(&blob.digest), &blob.bytes)?;
-        }
-        fs::write(folder.join("index.json"), index.to_string())?;
-        fs::write(
-            folder.join("oci-layout"),
-            json!({"imageLayoutVersion": "1.0.0"}).to_string(),
-        )?;
+    let mut image = controller::image(&controller::build_release()?)?;
+    image.reference.clone_from(reference);
+    let folder = layout::target().join(format!("image-{}", std::process::id()));
+    let written = image.write_layout(&folder).and_then(|()| {
+        // `-h`: the layers are links into the cache.
+        let archive = Task::new("tar")
+            .arg("-C")
+            .arg(&folder)
+            .args(["--owner=0", "--group=0", "-chf"]);
+        archive
+            .arg(std::path::absolute(&arguments.file)?)
+            .args(["oci-layout", "index.json", "manifest.json", "blobs"])
+            .text()?;
         Ok(())
-    }
-}
-
-/// The machine's architecture, by the name that images use: the programs of the layers were made here.
-fn architecture() -> &'static str {
-    match std::env::consts::ARCH {
-        "x86_64" => "amd64",
-        "aarch64" => "arm64",
-        other => other,
-    }
-}
-
-/// A key over images, for what is made from them.
-pub(crate) fn key_of(recipe: &str, images: &[Image]) -> Key {
-    images
-        .iter()
-        .fold(Key::new(recipe), |key, image| key.with("image", image.identity()))
+    });
+    cache::remove(&folder)?;
+    written?;
+    say!("{reference} ({} MB)", image.size()? / 1_000_000);
+    let file = arguments.file.display();
+    console::print(&format!(
+        "into a registry:  skopeo copy oci-archive:{file} docker://{reference}\n\
+         with Docker:      docker load -i {file} && docker push {reference}\n\
+         onto a node:      ctr --namespace k8s.io images import {file}"
+    ));
+    Ok(())
 }
