@@ -1,6 +1,6 @@
 #!/bin/sh
-# Prints base/trainer.yaml: the objects of the chart with its default values, but for the CRDs, the hooks, and the labels
-# that say "Helm". Needs helm; HELM names another one than that of the PATH.
+# Prints base/trainer.yaml: the objects of the chart with its default values, without the CRDs, the hooks, and the labels
+# about Helm. Needs helm; the variable HELM names the program if it is not in the PATH.
 #
 #   sh manifests/generate.sh >manifests/base/trainer.yaml
 set -eu

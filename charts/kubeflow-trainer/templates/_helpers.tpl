@@ -1,4 +1,4 @@
-{{/* Prefix of the objects' names. Short enough for the longest suffix, "-controller-manager", to fit into 63. */}}
+{{/* Prefix of the objects' names, short enough that the longest suffix, "-controller-manager", fits into 63 characters. */}}
 {{- define "trainer.fullname" -}}
 {{- $chart := default .Chart.Name .Values.nameOverride -}}
 {{- $name := .Values.fullnameOverride -}}
@@ -16,7 +16,7 @@
 {{ include "trainer.fullname" . }}-runtimes-installer
 {{- end }}
 
-{{/* What the image and the version ConfigMap call this version. */}}
+{{/* The version, as the image's tag and the version ConfigMap write it. */}}
 {{- define "trainer.version" -}}
 v{{ .Chart.Version }}
 {{- end }}
@@ -40,7 +40,7 @@ v{{ .Chart.Version }}
 {{- toYaml (merge $labels (default (dict) .Values.commonLabels)) -}}
 {{- end }}
 
-{{/* What the Deployment and the Service select the controller's Pods by. Immutable in a Deployment. */}}
+{{/* Labels by which the Deployment and the Service select the controller's Pods. A Deployment's selector is immutable. */}}
 {{- define "trainer.manager.selector" -}}
 app.kubernetes.io/name: trainer
 app.kubernetes.io/component: manager
@@ -49,8 +49,7 @@ app.kubernetes.io/part-of: kubeflow
 {{- end }}
 
 {{/*
-The values of the runtime of this name: (list $ "torch-distributed"), as JSON. `wanted` is what the runtime is when its own
-`enabled` says nothing.
+The values of a runtime, as JSON: (list $ "torch-distributed"). `wanted` applies if the runtime's own `enabled` is null.
 */}}
 {{- define "trainer.runtime.values" -}}
 {{- $root := index . 0 -}}
@@ -83,7 +82,7 @@ The values of the runtime of this name: (list $ "torch-distributed"), as JSON. `
 {{- toJson (dict "enabled" $enabled "image" (default (dict) $values.image)) -}}
 {{- end }}
 
-{{/* An image of which registry, repository or tag are replaced where they are given: (list "ghcr.io/a/b:1" .image). */}}
+{{/* An image with registry, repository and tag replaced by the given ones: (list "ghcr.io/a/b:1" .image). */}}
 {{- define "trainer.runtime.image" -}}
 {{- $image := index . 0 -}}
 {{- $given := index . 1 -}}
@@ -95,7 +94,7 @@ The values of the runtime of this name: (list $ "torch-distributed"), as JSON. `
 :{{ default (last $parts) $given.tag -}}
 {{- end }}
 
-{{/* The runtime of this name as it is to be applied: (list $ "torch-distributed"), as JSON. */}}
+{{/* A runtime as it is applied, as JSON: (list $ "torch-distributed"). */}}
 {{- define "trainer.runtime" -}}
 {{- $root := index . 0 -}}
 {{- $name := index . 1 -}}
@@ -117,7 +116,7 @@ The values of the runtime of this name: (list $ "torch-distributed"), as JSON. `
 {{- toJson (mergeOverwrite $runtime (dict "metadata" (dict "labels" $labels))) -}}
 {{- end }}
 
-{{/* The names of the wanted runtimes, as {"names": [...]} in JSON. */}}
+{{/* The names of the enabled runtimes, as JSON: {"names": [...]}. */}}
 {{- define "trainer.runtimes.wanted" -}}
 {{- $names := list -}}
 {{- range $path, $_ := .Files.Glob "files/runtimes/*.yaml" -}}
@@ -129,7 +128,7 @@ The values of the runtime of this name: (list $ "torch-distributed"), as JSON. `
 {{- toJson (dict "names" $names) -}}
 {{- end }}
 
-{{/* A file of the chart, parsed; fails where Helm's fromYaml would go on with an error message in place of the content. */}}
+{{/* A file of the chart, parsed. Fails on invalid YAML, where Helm's fromYaml would return the error as content. */}}
 {{- define "trainer.file" -}}
 {{- $root := index . 0 -}}
 {{- $path := index . 1 -}}

@@ -1,7 +1,7 @@
 {{/*
 The Job that runs `trainer runtimes`: a dict with root, action (install or delete), hook, and args.
-The runtimes are no objects of the release: on the first install Helm could not map their kind, whose CRD comes with the
-same release. The controller's own image applies them, so nothing is fetched while a hook runs.
+The runtimes are not objects of the release: on the first install Helm does not know their kind yet, because the CRD is part
+of the same release. The Job uses the controller's image and downloads nothing else.
 */}}
 {{- define "trainer.installer.job" -}}
 {{- $root := .root -}}
@@ -78,7 +78,7 @@ spec:
       {{- end }}
 {{- end }}
 
-{{/* Annotations of what the Jobs need: there only while a hook runs. */}}
+{{/* Annotations of the objects that the Jobs need. These exist only while a hook runs. */}}
 {{- define "trainer.installer.annotations" -}}
 helm.sh/hook: {{ . }}
 helm.sh/hook-weight: "-1"
