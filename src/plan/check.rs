@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::draft::{Draft, ReplicatedJob};
-use super::frameworks::{Framework, Part};
+use super::framework::Framework;
 use super::resolve::RUNTIME_REF;
 use super::runtime_rules;
 use crate::api::trainjob::InitializerSource;
@@ -159,7 +159,7 @@ fn reserved_env(draft: &Draft<'_>, framework: &dyn Framework, problems: &mut Pro
     let set: BTreeSet<&str> = env
         .iter()
         .filter_map(|entry| k8s_json::name(entry.value()))
-        .filter(|name| framework.reserves(draft, name))
+        .filter(|name| framework.reserves(name))
         .collect();
     if !set.is_empty() {
         let set = set.into_iter().collect::<Vec<_>>().join(", ");
@@ -312,79 +312,4 @@ fn longest_job_name(draft: &Draft<'_>, rjob: &ReplicatedJob) -> usize {
         rjob.name.len() + digits(rjob.replicas) + digits(rjob.count.max(1)) + 3 + POD_SUFFIX
     };
     LONGEST_NAME.saturating_sub(used)
-}
-
-/// Lists what the author should know although the job runs.
-pub(super) fn warn(draft: &mut Draft<'_>, framework: &dyn Framework) {
-    if draft.runtime.deprecated() {
-        let (kind, name) = (draft.runtime.kind.name(), draft.runtime.name());
-        draft.warnings.push(format!(
-            "{kind} {name:?} is deprecated; see {}",
-            names::DEPRECATION_POLICY_URL
-        ));
-    }
-    if draft.rjobs.is_empty() {
-        draft
-            .warnings
-            .push("the runtime has no replicated jobs: nothing will run".to_owned());
-    }
-    let Some(trainer) = &draft.job.spec.trainer else {
-        return;
-    };
-    if trainer.num_nodes == Some(0) {
-        draft
-            .warnings
-            .push("spec.trainer.numNodes is 0: no training pod will run".to_owned());
-    }
-    let taken = |part| !draft.that_take(framework, part).is_empty();
-    let no_trainer = format!(
-        "the runtime labels no job {}={}",
-        names::ANCESTOR_LABEL,
-        names::TRAINER
-    );
-    let trains = draft.trainer().is_some();
-    let set = [
-        (
-            "image",
-            trainer.image.is_some(),
-            !taken(Part::Image),
-            no_trainer.as_str(),
-        ),
-        (
-            "command",
-            trainer.command.is_some(),
-            !taken(Part::Command),
-            &no_trainer,
-        ),
-        ("args", trainer.args.is_some(), !taken(Part::Command), &no_trainer),
-        (
-            "env",
-            trainer.env.as_ref().is_some_and(|e| !e.is_empty()),
-            !taken(Part::Env),
-            &no_trainer,
-        ),
-        ("numNodes", trainer.num_nodes.is_some(), !trains, &no_trainer),
-        (
-            "resourcesPerNode",
-            trainer.resources_per_node.is_some(),
-            !taken(Part::Resources),
-            &no_trainer,
-        ),
-        (
-            "resourcesPerNode",
-            trainer.resources_per_node.is_some(),
-            trains && draft.runtime.spec.ml_policy.is_none(),
-            "the runtime has no mlPolicy",
-        ),
-        (
-            "numProcPerNode",
-            trainer.num_proc_per_node.is_some(),
-            !framework.takes_processes(),
-            "the runtime's framework starts one process on each node",
-        ),
-    ];
-    let ignored = set.into_iter().filter(|(_, set, ignored, _)| *set && *ignored);
-    draft
-        .warnings
-        .extend(ignored.map(|(field, _, _, why)| format!("spec.trainer.{field} has no effect: {why}")));
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::draft::Draft;
+use super::draft::{Draft, ReplicatedJob};
 use super::replicated_job;
 use crate::k8s::json as k8s_json;
 
@@ -27,6 +27,15 @@ pub(super) fn settle(draft: &mut Draft<'_>) {
     }
     for rjob in draft.rjobs.iter_mut().filter(|rjob| rjob.section.is_some()) {
         rjob.replicas = 1;
+    }
+}
+
+/// Returns the number of pods of each Job of a replicated job that the runtime asks for: the policy's `numNodes` where it
+/// trains, else its parallelism.
+pub(super) fn of_runtime(draft: &Draft<'_>, rjob: &ReplicatedJob) -> i64 {
+    match &draft.runtime.spec.ml_policy {
+        Some(policy) if rjob.trains() => i64::from(policy.num_nodes.unwrap_or(1)).max(1),
+        _ => draft.runtime_spec(rjob).parallelism().unwrap_or(1).max(1),
     }
 }
 

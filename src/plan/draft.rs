@@ -5,7 +5,6 @@ use std::fmt::Display;
 use k8s_openapi::api::core::v1::ConfigMap;
 use serde_json::{Map, Value, json};
 
-use super::frameworks::{Framework, Part};
 use super::replicated_job::{self, ReplicatedJobSpec, Section};
 use super::trace::{Stage, Trace};
 use super::{Config, NewSecret, Runtime};
@@ -173,15 +172,6 @@ impl<'a> Draft<'a> {
         self.rjobs
             .iter()
             .filter(|rjob| rjob.section == Some(section))
-            .map(|rjob| rjob.index)
-            .collect()
-    }
-
-    /// Lists the indexes of the replicated jobs that take a part of `spec.trainer`.
-    pub(super) fn that_take(&self, framework: &dyn Framework, part: Part) -> Vec<usize> {
-        self.rjobs
-            .iter()
-            .filter(|rjob| framework.takes(self, rjob, part))
             .map(|rjob| rjob.index)
             .collect()
     }

@@ -16,11 +16,13 @@ mod env;
 mod existing;
 mod facts;
 mod files;
+mod framework;
 mod frameworks;
 mod gang;
 mod inputs;
 mod kueue;
 mod named_jobs;
+mod node_groups;
 mod owner;
 mod patches;
 mod replicated_job;
@@ -31,6 +33,7 @@ pub mod runtime_rules;
 mod secrets;
 mod sections;
 mod trace;
+mod warnings;
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use serde_json::Value;
@@ -44,6 +47,7 @@ pub use trace::{Entry, Stage, Trace};
 use crate::k8s::path::FieldPath;
 use crate::k8s::problem::Problems;
 use draft::{Draft, Finished};
+use framework::Framework;
 
 /// All that is to be done for a job, in the order of the fields: no pod waits for what it mounts.
 #[derive(Clone, Debug)]
@@ -149,17 +153,14 @@ fn build(inputs: &Inputs<'_>, traced: bool) -> Result<Plan, Problems> {
 }
 
 /// Checks everything, patches the template and settles counts and resources; what is wrong is told all at once.
-fn prepare(
-    draft: &mut Draft<'_>,
-    observed: &Observed,
-) -> Result<&'static dyn frameworks::Framework, Problems> {
+fn prepare<'a>(draft: &mut Draft<'a>, observed: &Observed) -> Result<&'a dyn Framework, Problems> {
     let mut problems = Problems::default();
     patches::check(draft, &mut problems);
-    let framework = frameworks::of(Some(draft.job), draft.runtime);
+    let framework = frameworks::of(draft.runtime);
     check::before_patches(draft, framework, &mut problems);
     if problems.is_empty() {
         patches::apply(draft);
-        check::warn(draft, framework);
+        draft.warnings.extend(warnings::of(draft, framework));
     }
     framework.settle_counts(draft);
     if !check::counts_are_bounded(draft, &mut problems) {
@@ -172,7 +173,7 @@ fn prepare(
         gang::check(draft, scheduler, framework, observed, &mut problems);
     }
     if problems.is_empty() {
-        kueue::warn(draft, framework);
+        draft.warnings.extend(kueue::warnings(draft, framework));
     }
     if let Some(jobset) = &observed.jobset {
         check::jobset_is_ours(draft.job, jobset, &mut problems);

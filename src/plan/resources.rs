@@ -3,13 +3,13 @@
 use serde_json::{Map, Value};
 
 use super::draft::Draft;
-use super::frameworks::{Framework, Part};
+use super::framework::{Framework, Part, takers};
 use crate::api::names;
 use crate::k8s::json as k8s_json;
 use crate::k8s::upsert;
 
 /// Merges the job's resources into the containers of the nodes. Quantities are replaced, never added, and nothing is
-/// copied from limits to requests. A runtime without an `mlPolicy` takes none.
+/// copied from limits to requests.
 pub(super) fn merge(draft: &mut Draft<'_>, framework: &dyn Framework) {
     let trainer = draft.job.spec.trainer.as_ref();
     let Some(resources) = trainer
@@ -18,10 +18,7 @@ pub(super) fn merge(draft: &mut Draft<'_>, framework: &dyn Framework) {
     else {
         return;
     };
-    if draft.runtime.spec.ml_policy.is_none() {
-        return;
-    }
-    for index in draft.that_take(framework, Part::Resources) {
+    for index in takers(draft, framework, Part::Resources) {
         if let Some(container) = draft.container_mut(index, names::NODE) {
             merge_into(container, resources);
         }

@@ -1,225 +1,72 @@
-//! Roles of replicated jobs, for frameworks whose pods are not all alike: which pods have a role, by which index each
-//! of them knows itself, and where they are reached.
+//! Which role each replicated job has, in frameworks that go by names: by the policy, else by its own name, else by its
+//! label.
 //!
-//! Knows no framework: each of them names its own roles.
-
-use std::fmt::Display;
-
-use serde_json::{Value, json};
+//! Knows no framework: each of them brings its names.
 
 use super::draft::{Draft, ReplicatedJob};
-use super::resolve::RUNTIME_REF;
-use super::{check, env};
-use crate::api::names;
-use crate::k8s::json::{self as k8s_json, list_mut};
-use crate::k8s::problem::{Problem, Problems};
-use crate::k8s::upsert;
+use super::node_groups::{self, NodeGroup};
+use super::replicated_job::ReplicatedJobSpec;
+use super::{Runtime, counts, named_jobs};
+use crate::k8s::path::FieldPath;
+use crate::k8s::problem::Problems;
 
-/// A replicated job with a role.
-#[derive(Clone, Debug)]
-pub(super) struct Member {
-    pub(super) rjob: ReplicatedJob,
-    pub(super) role: String,
-    /// The container whose program plays the role; `None` where that cannot be told.
-    pub(super) container: Option<String>,
-    /// Index of its first pod among all pods of the role.
-    first: i64,
-}
-
-/// By what a pod knows its index among the pods of its role.
-enum Index {
-    /// It is the only one of its replicated job.
-    Fixed(i64),
-    /// Its index within its Job.
-    Pod,
-    /// The index of its Job, which has no other pod.
-    Job,
-}
-
-/// A choice of the role of a replicated job by its name, its label, and what the policy says.
-pub(super) struct Naming<'r> {
-    /// Names of replicated jobs that tell a role.
+/// The roles of one framework.
+pub(super) struct Roles<'r> {
+    /// Name of the framework's policy.
+    pub(super) policy: &'static str,
+    /// Names of replicated jobs that stand for a role.
     pub(super) names: &'static [(&'static str, &'static str)],
     /// Role of a replicated job that trains and has no such name.
     pub(super) trainer: &'static str,
-    /// Roles of replicated jobs by the policy.
+    /// Replicated jobs and their roles by the policy.
     pub(super) given: Vec<(&'r str, &'r str)>,
 }
 
-impl<'r> Naming<'r> {
-    /// Finds the role of a replicated job.
-    pub(super) fn role(&self, name: &str, trains: bool) -> Option<&'r str> {
-        let given = self.given.iter().find(|(job, _)| *job == name);
-        let named = || {
-            self.names
-                .iter()
-                .find(|(job, _)| *job == name)
-                .map(|(_, role)| *role)
-        };
-        given
+impl<'r> Roles<'r> {
+    /// Finds the role of a replicated job of the draft.
+    pub(super) fn of(&self, rjob: &ReplicatedJob) -> Option<&'r str> {
+        self.find(&rjob.name, rjob.trains())
+    }
+
+    /// Finds the role of a replicated job of the runtime.
+    pub(super) fn of_spec(&self, rjob: ReplicatedJobSpec<'_>) -> Option<&'r str> {
+        self.find(rjob.name(), rjob.trains())
+    }
+
+    fn find(&self, name: &str, trains: bool) -> Option<&'r str> {
+        let by_name = self.given.iter().chain(self.names);
+        let mut by_name = by_name.filter(|(rjob, _)| *rjob == name);
+        by_name
+            .next()
             .map(|(_, role)| *role)
-            .or_else(named)
             .or_else(|| trains.then_some(self.trainer))
     }
 
-    /// Finds the role of the pods of a replicated job.
-    pub(super) fn of(&self, rjob: &ReplicatedJob) -> Option<&'r str> {
-        self.role(&rjob.name, rjob.trains())
-    }
-
     /// Lists the replicated jobs that have a role.
-    pub(super) fn members(&self, draft: &Draft<'_>) -> Vec<Member> {
-        members(draft, |rjob| self.of(rjob).map(str::to_owned), |_| None)
-    }
-}
-
-/// Lists the replicated jobs that have a role.
-pub(super) fn members<'r>(
-    draft: &Draft<'_>,
-    role: impl Fn(&ReplicatedJob) -> Option<String>,
-    container: impl Fn(&ReplicatedJob) -> Option<&'r str>,
-) -> Vec<Member> {
-    let mut members: Vec<Member> = Vec::new();
-    for rjob in &draft.rjobs {
-        let Some(role) = role(rjob) else { continue };
-        let first = members
-            .iter()
-            .filter(|m| m.role == role)
-            .map(|m| m.rjob.pods())
-            .sum();
-        members.push(Member {
-            rjob: rjob.clone(),
-            role,
-            container: draft.spec(rjob.index).program(container(rjob)).map(str::to_owned),
-            first,
-        });
-    }
-    members
-}
-
-impl Member {
-    fn index(&self) -> Option<Index> {
-        match (self.rjob.replicas, self.rjob.count) {
-            (1, 1) => Some(Index::Fixed(self.first)),
-            (1, _) if self.first == 0 => Some(Index::Pod),
-            (_, 1) if self.first == 0 => Some(Index::Job),
-            (0, _) | (_, 0) => Some(Index::Fixed(self.first)),
-            _ => None,
-        }
+    pub(super) fn groups(&self, draft: &Draft<'_>) -> Vec<NodeGroup> {
+        node_groups::of(draft, |rjob| self.of(rjob).map(str::to_owned), |_| None)
     }
 
-    /// Makes the variable that tells a pod its index among the pods of its role.
-    fn rank(&self) -> Value {
-        match self.index() {
-            Some(Index::Fixed(index)) => env::value(names::TRAINER_NODE_RANK, index),
-            Some(Index::Pod) | None => env::field(names::TRAINER_NODE_RANK, names::RANK_FIELD_PATH),
-            Some(Index::Job) => env::field(names::TRAINER_NODE_RANK, names::JOB_INDEX_FIELD_PATH),
-        }
+    /// Settles the counts: the nodes of a job are the pods of the replicated job that trains, else of the first one in the
+    /// role of a trainer.
+    pub(super) fn settle_counts(&self, draft: &mut Draft<'_>) {
+        let trainers = draft.rjobs.iter();
+        let nodes = trainers
+            .filter(|rjob| self.of(rjob) == Some(self.trainer))
+            .min_by_key(|rjob| (!rjob.trains(), rjob.index))
+            .map(|rjob| rjob.index);
+        counts::settle_nodes(draft, nodes);
     }
 
-    /// Tells what the variable of [`Member::rank`] comes from.
-    fn rank_reason(&self) -> &'static str {
-        match self.index() {
-            Some(Index::Fixed(_)) => "the only pod of its replicated job",
-            Some(Index::Pod) | None => "the pod's index within its Job",
-            Some(Index::Job) => "the index of the pod's Job, which has no other pod",
-        }
+    /// Returns the path of the policy's roles in a runtime.
+    pub(super) fn field(&self) -> FieldPath {
+        FieldPath::new("spec.mlPolicy").field(self.policy).field("roles")
     }
 
-    /// Gives the DNS name of the pod itself, in terms of the variable of [`Member::rank`].
-    pub(super) fn own_host(&self, draft: &Draft<'_>) -> String {
-        let own = format!("$({})", names::TRAINER_NODE_RANK);
-        let host = |replica: &dyn Display, pod: &dyn Display| draft.host(&self.rjob, replica, pod);
-        match self.index() {
-            Some(Index::Fixed(_)) => host(&0, &0),
-            Some(Index::Pod) | None => host(&0, &own),
-            Some(Index::Job) => host(&own, &0),
-        }
-    }
-}
-
-/// Lists the DNS names of the pods of a role, by their index.
-pub(super) fn hosts(draft: &Draft<'_>, members: &[Member], role: &str) -> Vec<String> {
-    members
-        .iter()
-        .filter(|member| member.role == role)
-        .flat_map(|member| draft.hosts(&member.rjob))
-        .collect()
-}
-
-/// Lists the addresses of the pods of a role, all at one port.
-pub(super) fn addresses(draft: &Draft<'_>, members: &[Member], role: &str, port: i32) -> Vec<String> {
-    let mut hosts = hosts(draft, members, role);
-    for host in &mut hosts {
-        *host = format!("{host}:{port}");
-    }
-    hosts
-}
-
-/// Puts the index of the pod, and behind it further variables, in front of all others into the container of a role, so
-/// that any of those may refer to them; opens ports.
-pub(super) fn put(
-    draft: &mut Draft<'_>,
-    member: &Member,
-    env: &[Value],
-    ports: impl IntoIterator<Item = i32>,
-) {
-    let Some(container) = member.container.as_deref() else {
-        return;
-    };
-    let rank = format!(
-        "replicatedJobs[{}].template.spec.template.spec.containers[{container}].env[{}]",
-        member.rjob.name,
-        names::TRAINER_NODE_RANK
-    );
-    draft.because(rank, || member.rank_reason().to_owned());
-    if let Some(container) = draft.container_mut(member.rjob.index, container) {
-        env::put_first(container, std::iter::once(&member.rank()).chain(env));
-        for port in ports {
-            upsert::port(list_mut(container, "ports"), json!({"containerPort": port}));
-        }
-    }
-}
-
-/// Tells whether the runtime's template says itself when the run ends well.
-pub(super) fn has_success_policy(draft: &Draft<'_>) -> bool {
-    k8s_json::at(&draft.jobset, &["spec", "successPolicy"]).is_some()
-}
-
-/// Lets the run end well with some of the replicated jobs; JobSet then ends the others.
-pub(super) fn succeed_with(draft: &mut Draft<'_>, deciding: &[&Member], why: &str) {
-    if deciding.is_empty() || deciding.len() == draft.rjobs.len() || has_success_policy(draft) {
-        return;
-    }
-    for field in ["operator", "targetReplicatedJobs"] {
-        draft.because(format!("successPolicy.{field}"), || why.to_owned());
-    }
-    let targets: Vec<&str> = deciding.iter().map(|member| member.rjob.name.as_str()).collect();
-    let success = json!({"operator": "All", "targetReplicatedJobs": targets});
-    k8s_json::object_mut(&mut draft.jobset, &["spec"]).insert("successPolicy".to_owned(), success);
-}
-
-/// Checks that each pod can know its index, and that the ports are free in it.
-pub(super) fn check(
-    draft: &Draft<'_>,
-    policy: &str,
-    members: &[Member],
-    ports: impl Fn(&Member) -> Vec<i32>,
-    problems: &mut Problems,
-) {
-    for member in members {
-        let Member { rjob, role, .. } = member;
-        if member.index().is_none() {
-            let message = format!(
-                "the runtime's mlPolicy.{policy}: the pods of replicated job {:?} ({} x {}, role {role:?}) cannot know \
-                 their index; give each role one replicated job with replicas 1, and its number of pods as parallelism",
-                rjob.name, rjob.replicas, rjob.count
-            );
-            problems.push(Problem::invalid(RUNTIME_REF, message));
-        }
-        for port in ports(member) {
-            let container = member.container.as_deref().unwrap_or_default();
-            check::port_is_free(draft, policy, rjob, container, port, problems);
-        }
+    /// Refuses roles of replicated jobs that a runtime does not have, and replicated jobs without a program for their role.
+    pub(super) fn check_runtime(&self, runtime: &Runtime, found: &mut Problems) {
+        let given = self.given.iter().map(|(rjob, _)| *rjob);
+        named_jobs::check(runtime, given, &self.field(), "replicatedJob", found);
+        named_jobs::check_programs(runtime, |rjob| self.of_spec(rjob).is_some(), found);
     }
 }

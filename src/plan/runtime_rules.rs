@@ -2,12 +2,10 @@
 //!
 //! Knows the runtime alone. What a job needs of its runtime is checked with the job.
 
-use serde_json::Value;
-
+use super::framework::Framework;
 use super::replicated_job::{CONTAINERS_FIELD, REPLICATED_JOBS, ReplicatedJobSpec, Section};
 use super::{Runtime, frameworks, gang};
 use crate::api::names;
-use crate::k8s::json as k8s_json;
 use crate::k8s::path::FieldPath;
 use crate::k8s::problem::{Problem, Problems};
 use crate::k8s::suggest;
@@ -25,7 +23,9 @@ pub fn check(runtime: &Runtime) -> Problems {
             check_container(rjob, section, &path, &mut found);
         }
     }
-    frameworks::of(None, runtime).check_runtime(runtime, &mut found);
+    for framework in runtime.spec.ml_policy.iter().flat_map(frameworks::all) {
+        framework.check_runtime(runtime, &mut found);
+    }
     found
 }
 
@@ -65,66 +65,15 @@ pub fn warnings(runtime: &Runtime) -> Vec<String> {
         )),
         _ => {}
     }
-    if runtime.spec.ml_policy.as_ref().is_some_and(|ml| ml.mpi.is_some()) {
-        mpi_warnings(runtime, &mut found);
-        launcher_warnings(runtime, &mut found);
-    }
+    let frameworks = runtime.spec.ml_policy.iter().flat_map(frameworks::all);
+    found.extend(frameworks.flat_map(|framework| framework.runtime_warnings(runtime)));
     found
-}
-
-fn mpi_warnings(runtime: &Runtime, found: &mut Vec<String>) {
-    let nodes = runtime.spec.ml_policy.as_ref().and_then(|ml| ml.num_nodes);
-    if let Some(nodes) = nodes.filter(|&n| n > 1) {
-        found.push(format!(
-            "mlPolicy.numNodes is {nodes}: MPI runs one launcher and takes the number as the total of nodes, but \
-             Kueue counts {nodes} launchers and 1 worker; leave numNodes out and give the replicated job \
-             {:?} its parallelism, so that both agree",
-            names::NODE
-        ));
-    }
-    let publishes = ["spec", "network", "publishNotReadyAddresses"];
-    if k8s_json::at(runtime.template(), &publishes) == Some(&Value::Bool(false)) {
-        found.push(
-            "network.publishNotReadyAddresses is false: the launcher cannot resolve workers that are not ready yet"
-                .to_owned(),
-        );
-    }
-}
-
-/// A launcher that starts processes on workers whose sshd does not listen yet fails, or waits for long.
-fn launcher_warnings(runtime: &Runtime, found: &mut Vec<String>) {
-    let named = |name: &str| runtime.replicated_jobs().find(|rjob| rjob.name() == name);
-    let (Some(launcher), Some(node)) = (named(names::LAUNCHER), named(names::NODE)) else {
-        return;
-    };
-    let order = ["spec", "startupPolicy", "startupPolicyOrder"];
-    let in_order = k8s_json::text(runtime.template(), &order) == Some("InOrder");
-    let waits = launcher.depends_on().iter().any(|on| {
-        k8s_json::name(on) == Some(names::NODE) && k8s_json::text(on, &["status"]) == Some("Ready")
-    });
-    if !waits && !in_order {
-        found.push(format!(
-            "the replicated job {:?} does not wait for the workers: give it dependsOn: [{{name: {}, status: Ready}}]",
-            names::LAUNCHER,
-            names::NODE
-        ));
-    }
-    if node
-        .container(names::NODE)
-        .is_some_and(|worker| worker.get("readinessProbe").is_none())
-    {
-        found.push(format!(
-            "container {:?} of the workers has no readinessProbe, so they count as ready before their sshd accepts \
-             connections: probe its port, such as tcpSocket: {{port: 2222}}",
-            names::NODE
-        ));
-    }
 }
 
 fn check_policies(runtime: &Runtime, found: &mut Problems) {
     if let Some(ml) = &runtime.spec.ml_policy {
         let path = FieldPath::new("spec.mlPolicy");
-        let set = frameworks::names(ml);
+        let set: Vec<_> = frameworks::all(ml).map(Framework::name).collect();
         if set.len() > 1 {
             found.push(Problem::invalid(
                 path.clone(),
@@ -135,18 +84,6 @@ fn check_policies(runtime: &Runtime, found: &mut Problems) {
             found.push(Problem::invalid(
                 path.field("numNodes"),
                 format!("{nodes} is no number of nodes; it must be 0 or more"),
-            ));
-        }
-        let implementation = ml.mpi.as_ref().and_then(|mpi| mpi.mpi_implementation.as_deref());
-        if let Some(other) =
-            implementation.filter(|i| !i.is_empty() && !names::MPI_IMPLEMENTATIONS.contains(i))
-        {
-            found.push(Problem::invalid(
-                path.field("mpi").field("mpiImplementation"),
-                format!(
-                    "{other:?} is not supported; use one of {}",
-                    names::MPI_IMPLEMENTATIONS.join(", ")
-                ),
             ));
         }
     }
@@ -200,7 +137,7 @@ fn check_container(rjob: ReplicatedJobSpec<'_>, section: Section, path: &FieldPa
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
     use crate::plan::RuntimeKind;
@@ -264,8 +201,8 @@ mod tests {
             [
                 "spec.mlPolicy",
                 "spec.mlPolicy.numNodes",
-                "spec.mlPolicy.mpi.mpiImplementation",
-                "spec.podGroupPolicy"
+                "spec.podGroupPolicy",
+                "spec.mlPolicy.mpi.mpiImplementation"
             ]
         );
     }

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::draft::Draft;
 use super::env;
-use super::frameworks::{Framework, Part};
+use super::framework::{Framework, Part, takers};
 use super::replicated_job::Section;
 use crate::api::names;
 use crate::api::raw::Raw;
@@ -50,13 +50,13 @@ pub(super) fn program(draft: &mut Draft<'_>, framework: &dyn Framework) {
         return;
     };
     if let Some(image) = &section.image {
-        for index in draft.that_take(framework, Part::Image) {
+        for index in takers(draft, framework, Part::Image) {
             if let Some(container) = draft.container_mut(index, names::NODE) {
                 container.insert("image".to_owned(), json!(image));
             }
         }
     }
-    for index in draft.that_take(framework, Part::Command) {
+    for index in takers(draft, framework, Part::Command) {
         if let Some(container) = draft.container_mut(index, names::NODE) {
             set_or_clear(container, "command", section.command.as_deref());
             set_or_clear(container, "args", section.args.as_deref());
@@ -83,7 +83,7 @@ pub(super) fn trainer_env(draft: &mut Draft<'_>, framework: &dyn Framework) {
     if entries.is_empty() {
         return;
     }
-    for index in draft.that_take(framework, Part::Env) {
+    for index in takers(draft, framework, Part::Env) {
         if let Some(container) = draft.container_mut(index, names::NODE) {
             env::upsert(container, entries.iter().map(Raw::value));
         }

@@ -5,23 +5,21 @@
 
 use serde_json::json;
 
-use super::Framework;
 use crate::api::names;
+use crate::api::runtime::JaxPolicy;
 use crate::k8s::json::list_mut;
 use crate::k8s::problem::Problems;
 use crate::k8s::upsert;
 use crate::plan::draft::Draft;
+use crate::plan::framework::Framework;
 use crate::plan::{check, env};
 
-/// JAX.
-pub(super) struct Jax;
-
-impl Framework for Jax {
+impl Framework for JaxPolicy {
     fn name(&self) -> &'static str {
         "jax"
     }
 
-    fn reserved_env(&self, _draft: &Draft<'_>) -> &'static [&'static str] {
+    fn reserved_env(&self) -> &'static [&'static str] {
         &[
             names::JAX_COORDINATOR_ADDRESS,
             names::JAX_NUM_PROCESSES,

@@ -7,15 +7,15 @@
 
 use serde_json::Value;
 
-use super::{Framework, Part};
 use crate::api::names;
 use crate::api::runtime::PaddlePolicy;
-use crate::k8s::path::FieldPath;
 use crate::k8s::problem::{Problem, Problems};
 use crate::plan::accelerators::{self, Devices};
 use crate::plan::draft::{Draft, ReplicatedJob};
-use crate::plan::roles::{self, Member, Naming};
-use crate::plan::{Runtime, counts, env, named_jobs};
+use crate::plan::framework::{Framework, Part};
+use crate::plan::node_groups::{self, NodeGroup};
+use crate::plan::roles::Roles;
+use crate::plan::{Runtime, env};
 
 const TRAINER: &str = "trainer";
 const SERVER: &str = "server";
@@ -27,15 +27,15 @@ const NAMES: [(&str, &str); 4] = [
     ("worker", TRAINER),
 ];
 
-/// PaddlePaddle.
-pub(super) struct Paddle;
+/// Name of the policy.
+const NAME: &str = "paddle";
 
-impl Framework for Paddle {
+impl Framework for PaddlePolicy {
     fn name(&self) -> &'static str {
-        "paddle"
+        NAME
     }
 
-    fn reserved_env(&self, _draft: &Draft<'_>) -> &'static [&'static str] {
+    fn reserved_env(&self) -> &'static [&'static str] {
         &[
             names::PADDLE_CURRENT_ENDPOINT,
             names::PADDLE_JOB_ID,
@@ -61,55 +61,36 @@ impl Framework for Paddle {
     }
 
     fn settle_counts(&self, draft: &mut Draft<'_>) {
-        let trainers = draft
-            .rjobs
-            .iter()
-            .filter(|rjob| naming(draft.runtime).of(rjob) == Some(TRAINER));
-        let nodes = trainers
-            .min_by_key(|rjob| (!rjob.trains(), rjob.index))
-            .map(|rjob| rjob.index);
-        counts::settle_nodes(draft, nodes);
+        roles(self).settle_counts(draft);
     }
 
-    fn takes(&self, draft: &Draft<'_>, rjob: &ReplicatedJob, part: Part) -> bool {
-        match naming(draft.runtime).of(rjob) {
+    fn takes(&self, _draft: &Draft<'_>, rjob: &ReplicatedJob, part: Part) -> bool {
+        match roles(self).of(rjob) {
             // One program plays both roles; a container of another name keeps its own.
             Some(SERVER) => part != Part::Resources,
             role => role.is_some(),
         }
     }
 
-    fn is_node(&self, draft: &Draft<'_>, rjob: &ReplicatedJob) -> bool {
-        naming(draft.runtime).of(rjob).is_some()
+    fn is_node(&self, _draft: &Draft<'_>, rjob: &ReplicatedJob) -> bool {
+        roles(self).of(rjob).is_some()
     }
 
     fn check_runtime(&self, runtime: &Runtime, found: &mut Problems) {
-        let path = FieldPath::new("spec.mlPolicy.paddle.roles");
-        named_jobs::check(
-            runtime,
-            naming(runtime).given.iter().map(|(job, _)| *job),
-            &path,
-            "replicatedJob",
-            found,
-        );
-        named_jobs::check_programs(
-            runtime,
-            |rjob| naming(runtime).role(rjob.name(), rjob.trains()).is_some(),
-            found,
-        );
+        roles(self).check_runtime(runtime, found);
     }
 
     fn check(&self, draft: &Draft<'_>, problems: &mut Problems) {
-        let members = naming(draft.runtime).members(draft);
-        let port = port(draft);
-        roles::check(draft, "paddle", &members, |_| vec![port], problems);
-        if serves(&members) && draft.job.num_proc_per_node().is_some_and(|number| number != 1) {
+        let groups = roles(self).groups(draft);
+        let port = port(self);
+        node_groups::check(draft, NAME, &groups, |_| vec![port], problems);
+        if serves(&groups) && draft.job.num_proc_per_node().is_some_and(|number| number != 1) {
             let message = "the runtime has parameter servers, and each of its trainers is one process; leave it out, or \
                            raise numNodes";
             problems.push(Problem::invalid("spec.trainer.numProcPerNode", message));
         }
         for role in [TRAINER, SERVER] {
-            let length: usize = roles::addresses(draft, &members, role, port)
+            let length: usize = node_groups::addresses(draft, &groups, role, port)
                 .iter()
                 .map(|a| a.len() + 1)
                 .sum();
@@ -125,33 +106,29 @@ impl Framework for Paddle {
     }
 
     fn inject(&self, draft: &mut Draft<'_>) {
-        let members = naming(draft.runtime).members(draft);
-        let port = port(draft);
+        let groups = roles(self).groups(draft);
+        let port = port(self);
         explain(draft);
-        for member in &members {
-            let entries = if serves(&members) {
-                with_servers(draft, &members, member)
+        for group in &groups {
+            let entries = if serves(&groups) {
+                with_servers(self, draft, &groups, group)
             } else {
-                collective(draft, &members, member)
+                collective(self, draft, &groups, group)
             };
-            roles::put(draft, member, &entries, [port]);
+            node_groups::put(draft, group, &entries, [port]);
         }
-        if serves(&members) {
-            let trainers: Vec<&Member> = members.iter().filter(|member| member.role == TRAINER).collect();
+        if serves(&groups) {
+            let trainers: Vec<&NodeGroup> = groups.iter().filter(|group| group.role == TRAINER).collect();
             let why = "the run ends well when its trainers do; the parameter servers are ended with them";
-            roles::succeed_with(draft, &trainers, why);
+            node_groups::succeed_with(draft, &trainers, why);
         }
     }
 }
 
-fn policy(runtime: &Runtime) -> Option<&PaddlePolicy> {
-    runtime.spec.ml_policy.as_ref()?.paddle.as_ref()
-}
-
-fn naming(runtime: &Runtime) -> Naming<'_> {
-    let roles = policy(runtime).and_then(|policy| policy.roles.as_deref());
-    let given = roles.unwrap_or_default().iter();
-    Naming {
+fn roles(policy: &PaddlePolicy) -> Roles<'_> {
+    let given = policy.roles.as_deref().unwrap_or_default().iter();
+    Roles {
+        policy: NAME,
         names: &NAMES,
         trainer: TRAINER,
         given: given
@@ -160,22 +137,20 @@ fn naming(runtime: &Runtime) -> Naming<'_> {
     }
 }
 
-fn port(draft: &Draft<'_>) -> i32 {
-    policy(draft.runtime)
-        .and_then(|policy| policy.port)
-        .unwrap_or(names::PADDLE_DEFAULT_PORT)
+fn port(policy: &PaddlePolicy) -> i32 {
+    policy.port.unwrap_or(names::PADDLE_DEFAULT_PORT)
 }
 
 /// Tells whether there are parameter servers.
-fn serves(members: &[Member]) -> bool {
-    members.iter().any(|member| member.role == SERVER)
+fn serves(groups: &[NodeGroup]) -> bool {
+    groups.iter().any(|group| group.role == SERVER)
 }
 
 /// Works out the processes on a node; `None` where only the launcher can count the devices.
-fn processes(draft: &Draft<'_>, member: &Member) -> Option<i64> {
+fn processes(draft: &Draft<'_>, group: &NodeGroup) -> Option<i64> {
     let asked = draft.job.num_proc_per_node();
-    let container = member.container.as_deref().unwrap_or(names::NODE);
-    let devices = accelerators::devices(draft.resources(member.rjob.index, container), draft.config);
+    let container = group.container.as_deref().unwrap_or(names::NODE);
+    let devices = accelerators::devices(draft.resources(group.rjob.index, container), draft.config);
     match devices {
         _ if asked.is_some() => asked,
         Devices::Uncounted => None,
@@ -184,11 +159,16 @@ fn processes(draft: &Draft<'_>, member: &Member) -> Option<i64> {
 }
 
 /// Makes the variables of nodes that train collectively.
-fn collective(draft: &Draft<'_>, members: &[Member], member: &Member) -> Vec<Value> {
-    let port = port(draft);
+fn collective(
+    policy: &PaddlePolicy,
+    draft: &Draft<'_>,
+    groups: &[NodeGroup],
+    group: &NodeGroup,
+) -> Vec<Value> {
+    let port = port(policy);
     let rank = format!("$({})", names::TRAINER_NODE_RANK);
-    let addresses = roles::addresses(draft, members, TRAINER, port);
-    let own = member.own_host(draft);
+    let addresses = node_groups::addresses(draft, groups, TRAINER, port);
+    let own = group.own_host(draft);
     let mut entries = vec![
         env::value(names::POD_IP, &own),
         env::value(names::PADDLE_MASTER, addresses.first().map_or("", String::as_str)),
@@ -196,7 +176,7 @@ fn collective(draft: &Draft<'_>, members: &[Member], member: &Member) -> Vec<Val
         env::value(names::PADDLE_RANK, &rank),
         env::value(names::PADDLE_JOB_ID, draft.job_name()),
     ];
-    let processes = processes(draft, member);
+    let processes = processes(draft, group);
     if let Some(processes) = processes {
         entries.push(env::value(names::PADDLE_NPROC_PER_NODE, processes));
     }
@@ -213,17 +193,22 @@ fn collective(draft: &Draft<'_>, members: &[Member], member: &Member) -> Vec<Val
 }
 
 /// Makes the variables of a trainer or parameter server.
-fn with_servers(draft: &Draft<'_>, members: &[Member], member: &Member) -> Vec<Value> {
-    let port = port(draft);
-    let trainers = roles::addresses(draft, members, TRAINER, port);
-    let servers = roles::addresses(draft, members, SERVER, port).join(",");
-    let role = if member.role == SERVER {
+fn with_servers(
+    policy: &PaddlePolicy,
+    draft: &Draft<'_>,
+    groups: &[NodeGroup],
+    group: &NodeGroup,
+) -> Vec<Value> {
+    let port = port(policy);
+    let trainers = node_groups::addresses(draft, groups, TRAINER, port);
+    let servers = node_groups::addresses(draft, groups, SERVER, port).join(",");
+    let role = if group.role == SERVER {
         "PSERVER"
     } else {
         "TRAINER"
     };
     let mut entries = vec![
-        env::value(names::POD_IP, member.own_host(draft)),
+        env::value(names::POD_IP, group.own_host(draft)),
         env::value(names::PADDLE_PORT, port),
         env::value(names::TRAINING_ROLE, role),
         env::value(names::PADDLE_JOB_ID, draft.job_name()),
@@ -233,7 +218,7 @@ fn with_servers(draft: &Draft<'_>, members: &[Member], member: &Member) -> Vec<V
         env::value(names::PADDLE_SERVERS_ENDPOINTS, &servers),
         env::value(names::PADDLE_TRAINERS_ENDPOINTS, trainers.join(",")),
     ];
-    if member.role == TRAINER {
+    if group.role == TRAINER {
         entries.push(env::value(
             names::PADDLE_TRAINER_ID,
             format!("$({})", names::TRAINER_NODE_RANK),

@@ -5,16 +5,16 @@
 
 use serde_json::{Value, json};
 
-use super::{Framework, Part};
 use crate::api::names;
 use crate::api::runtime::TensorflowPolicy;
-use crate::k8s::path::FieldPath;
 use crate::k8s::problem::{Problem, Problems};
 use crate::plan::draft::{Draft, ReplicatedJob};
+use crate::plan::framework::{Framework, Part};
+use crate::plan::node_groups::{self, NodeGroup};
 use crate::plan::replicated_job::ReplicatedJobSpec;
 use crate::plan::resolve::RUNTIME_REF;
-use crate::plan::roles::{self, Member, Naming};
-use crate::plan::{Runtime, counts, env, named_jobs, replicated_job};
+use crate::plan::roles::Roles;
+use crate::plan::{Runtime, env, replicated_job};
 
 const CHIEF: &str = "chief";
 const MASTER: &str = "master";
@@ -32,79 +32,54 @@ const NAMES: [(&str, &str); 5] = [
 /// Value of `successPolicy` that waits for all workers.
 const ALL_WORKERS: &str = "AllWorkers";
 
-/// TensorFlow.
-pub(super) struct Tensorflow;
+/// Name of the policy.
+const NAME: &str = "tensorflow";
 
-impl Framework for Tensorflow {
+impl Framework for TensorflowPolicy {
     fn name(&self) -> &'static str {
-        "tensorflow"
+        NAME
     }
 
-    fn reserved_env(&self, _draft: &Draft<'_>) -> &'static [&'static str] {
+    fn reserved_env(&self) -> &'static [&'static str] {
         &[names::TF_CONFIG, names::TRAINER_NODE_RANK]
     }
 
     fn settle_counts(&self, draft: &mut Draft<'_>) {
-        let workers = draft
-            .rjobs
-            .iter()
-            .filter(|rjob| naming(draft.runtime).of(rjob) == Some(WORKER));
-        let nodes = workers
-            .min_by_key(|rjob| (!rjob.trains(), rjob.index))
-            .map(|rjob| rjob.index);
-        counts::settle_nodes(draft, nodes);
+        roles(self).settle_counts(draft);
     }
 
-    fn takes(&self, draft: &Draft<'_>, rjob: &ReplicatedJob, part: Part) -> bool {
-        match naming(draft.runtime).of(rjob) {
+    fn takes(&self, _draft: &Draft<'_>, rjob: &ReplicatedJob, part: Part) -> bool {
+        match roles(self).of(rjob) {
             // One program plays all roles; a container of another name keeps its own.
             Some(PS | EVALUATOR) => part != Part::Resources,
             role => role.is_some(),
         }
     }
 
-    fn is_node(&self, draft: &Draft<'_>, rjob: &ReplicatedJob) -> bool {
-        naming(draft.runtime)
-            .of(rjob)
-            .is_some_and(|role| role != EVALUATOR)
+    fn is_node(&self, _draft: &Draft<'_>, rjob: &ReplicatedJob) -> bool {
+        roles(self).of(rjob).is_some_and(|role| role != EVALUATOR)
     }
 
     fn check_runtime(&self, runtime: &Runtime, found: &mut Problems) {
-        let path = FieldPath::new("spec.mlPolicy.tensorflow.roles");
-        named_jobs::check(
-            runtime,
-            naming(runtime).given.iter().map(|(job, _)| *job),
-            &path,
-            "replicatedJob",
-            found,
-        );
-        named_jobs::check_programs(
-            runtime,
-            |rjob| naming(runtime).role(rjob.name(), rjob.trains()).is_some(),
-            found,
-        );
+        let roles = roles(self);
+        roles.check_runtime(runtime, found);
         let mut leads = runtime
             .replicated_jobs()
-            .filter(|rjob| {
-                matches!(
-                    naming(runtime).role(rjob.name(), rjob.trains()),
-                    Some(CHIEF | MASTER)
-                )
-            })
+            .filter(|rjob| matches!(roles.of_spec(*rjob), Some(CHIEF | MASTER)))
             .map(ReplicatedJobSpec::name);
         if let (Some(first), Some(second)) = (leads.next(), leads.next()) {
             let message = format!(
                 "replicated jobs {first:?} and {second:?} both lead the cluster; keep one chief or master"
             );
-            found.push(Problem::invalid(path, message));
+            found.push(Problem::invalid(roles.field(), message));
         }
     }
 
     fn check(&self, draft: &Draft<'_>, problems: &mut Problems) {
-        let members = naming(draft.runtime).members(draft);
-        let port = port(draft);
-        roles::check(draft, "tensorflow", &members, |_| vec![port], problems);
-        for Member { rjob, role, .. } in members.iter().filter(|member| leads(member)) {
+        let groups = roles(self).groups(draft);
+        let port = port(self);
+        node_groups::check(draft, NAME, &groups, |_| vec![port], problems);
+        for NodeGroup { rjob, role, .. } in groups.iter().filter(|group| leads(group)) {
             if rjob.pods() != 1 {
                 let message = format!(
                     "the runtime's replicated job {:?} has {} pods; a cluster has one {role}, set its parallelism to 1",
@@ -114,9 +89,9 @@ impl Framework for Tensorflow {
                 problems.push(Problem::invalid(RUNTIME_REF, message));
             }
         }
-        let longest = members
+        let longest = groups
             .iter()
-            .map(|member| config(draft, &members, member).len())
+            .map(|group| config(self, draft, &groups, group).len())
             .max();
         if let Some(length) = longest.filter(|length| *length > env::LONGEST) {
             let message = format!(
@@ -130,28 +105,24 @@ impl Framework for Tensorflow {
     }
 
     fn inject(&self, draft: &mut Draft<'_>) {
-        let members = naming(draft.runtime).members(draft);
-        let port = port(draft);
-        for member in &members {
-            let entries = [env::value(names::TF_CONFIG, config(draft, &members, member))];
+        let groups = roles(self).groups(draft);
+        let port = port(self);
+        for group in &groups {
+            let entries = [env::value(names::TF_CONFIG, config(self, draft, &groups, group))];
             draft.because_env(
                 names::TF_CONFIG,
                 "the pods of all roles at mlPolicy.tensorflow.port, and the task of this one",
             );
-            roles::put(draft, member, &entries, [port]);
+            node_groups::put(draft, group, &entries, [port]);
         }
-        succeed(draft, &members);
+        succeed(self, draft, &groups);
     }
 }
 
-fn policy(runtime: &Runtime) -> Option<&TensorflowPolicy> {
-    runtime.spec.ml_policy.as_ref()?.tensorflow.as_ref()
-}
-
-fn naming(runtime: &Runtime) -> Naming<'_> {
-    let roles = policy(runtime).and_then(|policy| policy.roles.as_deref());
-    let given = roles.unwrap_or_default().iter();
-    Naming {
+fn roles(policy: &TensorflowPolicy) -> Roles<'_> {
+    let given = policy.roles.as_deref().unwrap_or_default().iter();
+    Roles {
+        policy: NAME,
         names: &NAMES,
         trainer: WORKER,
         given: given
@@ -160,26 +131,24 @@ fn naming(runtime: &Runtime) -> Naming<'_> {
     }
 }
 
-fn port(draft: &Draft<'_>) -> i32 {
-    policy(draft.runtime)
-        .and_then(|policy| policy.port)
-        .unwrap_or(names::TENSORFLOW_PORT)
+fn port(policy: &TensorflowPolicy) -> i32 {
+    policy.port.unwrap_or(names::TENSORFLOW_PORT)
 }
 
-fn leads(member: &Member) -> bool {
-    matches!(member.role.as_str(), CHIEF | MASTER)
+fn leads(group: &NodeGroup) -> bool {
+    matches!(group.role.as_str(), CHIEF | MASTER)
 }
 
 /// Writes `TF_CONFIG` of the pods of one replicated job. It is JSON once the kubelet has put the index in.
-fn config(draft: &Draft<'_>, members: &[Member], member: &Member) -> String {
-    let port = port(draft);
-    let dynamic = policy(draft.runtime).and_then(|policy| policy.enable_dynamic_worker) == Some(true);
+fn config(policy: &TensorflowPolicy, draft: &Draft<'_>, groups: &[NodeGroup], group: &NodeGroup) -> String {
+    let port = port(policy);
+    let dynamic = policy.enable_dynamic_worker == Some(true);
     let index = format!("$({})", names::TRAINER_NODE_RANK);
-    let own = || format!("{}:{port}", member.own_host(draft));
-    let (key, cluster) = match member.role.as_str() {
+    let own = || format!("{}:{port}", group.own_host(draft));
+    let (key, cluster) = match group.role.as_str() {
         PS if dynamic => ("sparseCluster", json!({"worker": {}, "ps": [own()]})),
         WORKER if dynamic => {
-            let servers = roles::addresses(draft, members, PS, port);
+            let servers = node_groups::addresses(draft, groups, PS, port);
             (
                 "sparseCluster",
                 json!({"worker": {(index.as_str()): own()}, "ps": servers}),
@@ -188,32 +157,32 @@ fn config(draft: &Draft<'_>, members: &[Member], member: &Member) -> String {
         _ => {
             let roles = [CHIEF, MASTER, WORKER, PS].into_iter();
             let cluster = roles
-                .filter(|role| members.iter().any(|member| member.role == *role))
+                .filter(|role| groups.iter().any(|group| group.role == *role))
                 .map(|role| {
                     (
                         role.to_owned(),
-                        roles::addresses(draft, members, role, port).into(),
+                        node_groups::addresses(draft, groups, role, port).into(),
                     )
                 })
                 .collect();
             ("cluster", Value::Object(cluster))
         }
     };
-    let role = &member.role;
+    let role = &group.role;
     format!(r#"{{"{key}":{cluster},"task":{{"type":"{role}","index":{index}}},"environment":"cloud"}}"#)
 }
 
 /// Lets the run end as TFJob's does, unless the runtime's template says when it ends.
-fn succeed(draft: &mut Draft<'_>, members: &[Member]) {
-    let of = |role: fn(&Member) -> bool| members.iter().filter(move |member| role(member));
-    let workers = || of(|member| member.role == WORKER);
-    let all = policy(draft.runtime).and_then(|policy| policy.success_policy.as_deref()) == Some(ALL_WORKERS);
-    let deciding: Vec<&Member> = match of(leads).next() {
+fn succeed(policy: &TensorflowPolicy, draft: &mut Draft<'_>, groups: &[NodeGroup]) {
+    let of = |role: fn(&NodeGroup) -> bool| groups.iter().filter(move |group| role(group));
+    let workers = || of(|group| group.role == WORKER);
+    let all = policy.success_policy.as_deref() == Some(ALL_WORKERS);
+    let deciding: Vec<&NodeGroup> = match of(leads).next() {
         Some(chief) if !all => vec![chief],
         Some(chief) => std::iter::once(chief).chain(workers()).collect(),
         None => workers().collect(),
     };
-    if roles::has_success_policy(draft) {
+    if node_groups::has_success_policy(draft) {
         return;
     }
     if !all
@@ -233,5 +202,5 @@ fn succeed(draft: &mut Draft<'_>, members: &[Member]) {
         }
     }
     let why = "the run ends well when these do, as a TFJob's; mlPolicy.tensorflow.successPolicy";
-    roles::succeed_with(draft, &deciding, why);
+    node_groups::succeed_with(draft, &deciding, why);
 }

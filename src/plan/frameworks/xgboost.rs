@@ -5,23 +5,21 @@
 
 use serde_json::json;
 
-use super::Framework;
 use crate::api::names;
+use crate::api::runtime::XgboostPolicy;
 use crate::k8s::json::list_mut;
 use crate::k8s::problem::Problems;
 use crate::k8s::upsert;
 use crate::plan::draft::Draft;
+use crate::plan::framework::Framework;
 use crate::plan::{accelerators, check, env};
 
-/// XGBoost with its tracker.
-pub(super) struct Xgboost;
-
-impl Framework for Xgboost {
+impl Framework for XgboostPolicy {
     fn name(&self) -> &'static str {
         "xgboost"
     }
 
-    fn reserved_env(&self, _draft: &Draft<'_>) -> &'static [&'static str] {
+    fn reserved_env(&self) -> &'static [&'static str] {
         &[
             names::DMLC_NUM_WORKER,
             names::DMLC_TASK_ID,

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::k8s::json as k8s_json;
 use crate::plan::draft::Draft;
-use crate::plan::frameworks::Framework;
+use crate::plan::framework::Framework;
 
 /// The replicated jobs, by whether their pods belong to the gang.
 pub(super) struct Members {

@@ -15,7 +15,7 @@ use std::collections::BTreeSet;
 use super::accelerators::{self, Devices};
 use super::draft::{Draft, ReplicatedJob};
 use super::facts;
-use super::frameworks::Framework;
+use super::framework::Framework;
 use super::inputs::{Known, Observed};
 use super::resolve::RUNTIME_REF;
 use super::trace::Stage;

@@ -11,7 +11,6 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::Framework;
 use crate::api::names;
 use crate::api::raw::Raw;
 use crate::api::runtime::{CustomPolicy, CustomRole};
@@ -19,7 +18,8 @@ use crate::k8s::json as k8s_json;
 use crate::k8s::problem::{Problem, Problems};
 use crate::k8s::upsert;
 use crate::plan::draft::{Draft, ReplicatedJob};
-use crate::plan::roles::{self, Member};
+use crate::plan::framework::Framework;
+use crate::plan::node_groups::{self, NodeGroup};
 use crate::plan::{Runtime, accelerators, env};
 
 /// Variables that every node gets.
@@ -32,50 +32,42 @@ const ALWAYS: [&str; 6] = [
     names::TRAINER_MASTER_PORT,
 ];
 
-/// Any other framework.
-pub(super) struct Custom;
+/// Name of the policy.
+const NAME: &str = "custom";
 
-impl Framework for Custom {
+impl Framework for CustomPolicy {
     fn name(&self) -> &'static str {
-        "custom"
+        NAME
     }
 
-    fn reserves(&self, draft: &Draft<'_>, name: &str) -> bool {
+    fn reserves(&self, name: &str) -> bool {
         let is_named = |env: &[_]| {
             env.iter()
                 .any(|entry: &Raw<_>| k8s_json::name(entry.value()) == Some(name))
         };
+        let of_roles = self.roles.iter().flatten().filter_map(|role| role.env.as_deref());
         name.starts_with(names::TRAINER_PREFIX)
-            || policy(draft.runtime).is_some_and(|policy| {
-                let of_roles = policy
-                    .roles
-                    .iter()
-                    .flatten()
-                    .filter_map(|role| role.env.as_deref());
-                policy.env.as_deref().into_iter().chain(of_roles).any(is_named)
-            })
+            || self.env.as_deref().into_iter().chain(of_roles).any(is_named)
     }
 
     fn takes_processes(&self) -> bool {
         true
     }
 
-    fn is_node(&self, draft: &Draft<'_>, rjob: &ReplicatedJob) -> bool {
-        rjob.trains() || role(draft.runtime, &rjob.name).is_some()
+    fn is_node(&self, _draft: &Draft<'_>, rjob: &ReplicatedJob) -> bool {
+        rjob.trains() || role(self, &rjob.name).is_some()
     }
 
     fn check_runtime(&self, runtime: &Runtime, found: &mut Problems) {
-        if let Some(policy) = policy(runtime) {
-            rules::check(runtime, policy, found);
-        }
+        rules::check(runtime, self, found);
     }
 
     fn check(&self, draft: &Draft<'_>, problems: &mut Problems) {
-        let members = members(draft);
-        roles::check(draft, "custom", &members, |member| ports(draft, member), problems);
-        host_list::check(draft, &members, problems);
-        for member in &members {
-            for (name, value) in on_demand(draft, &members, member) {
+        let groups = groups(self, draft);
+        node_groups::check(draft, NAME, &groups, |group| ports(self, group), problems);
+        host_list::check(self, draft, &groups, problems);
+        for group in &groups {
+            for (name, value) in on_demand(self, draft, &groups, group) {
                 if value.len() > env::LONGEST {
                     let message = format!(
                         "{name} would have {} bytes, and an environment variable may have {}; use fewer nodes or shorter \
@@ -90,40 +82,36 @@ impl Framework for Custom {
     }
 
     fn inject(&self, draft: &mut Draft<'_>) {
-        let members = members(draft);
+        let groups = groups(self, draft);
         explain(draft);
-        for member in &members {
-            for (name, _) in on_demand(draft, &members, member) {
+        for group in &groups {
+            for (name, _) in on_demand(self, draft, &groups, group) {
                 draft.because_env(
                     &name,
                     "the pods that train, or of the replicated job; here because it is referred to",
                 );
             }
-            for name in given_env(draft.runtime, &member.rjob.name).filter_map(k8s_json::name) {
+            for name in given_env(self, &group.rjob.name).filter_map(k8s_json::name) {
                 draft.because_env(name, "mlPolicy.custom of the runtime");
             }
-            let entries = environment(draft, &members, member);
-            let ports = ports(draft, member);
-            roles::put(draft, member, &entries, ports);
+            let entries = environment(self, draft, &groups, group);
+            let ports = ports(self, group);
+            node_groups::put(draft, group, &entries, ports);
         }
-        host_list::mount(draft, &members);
+        host_list::mount(self, draft, &groups);
     }
 }
 
-fn policy(runtime: &Runtime) -> Option<&CustomPolicy> {
-    runtime.spec.ml_policy.as_ref()?.custom.as_ref()
-}
-
 /// Finds what a replicated job gets on top of what all get.
-fn role<'r>(runtime: &'r Runtime, job: &str) -> Option<&'r CustomRole> {
-    let roles = policy(runtime)?.roles.as_deref()?;
+fn role<'p>(policy: &'p CustomPolicy, job: &str) -> Option<&'p CustomRole> {
+    let roles = policy.roles.as_deref()?;
     roles.iter().find(|role| role.replicated_job == job)
 }
 
 /// Lists the replicated jobs whose pods are nodes; each is a role of its own.
-fn members(draft: &Draft<'_>) -> Vec<Member> {
-    let named = |rjob: &ReplicatedJob| role(draft.runtime, &rjob.name);
-    roles::members(
+fn groups(policy: &CustomPolicy, draft: &Draft<'_>) -> Vec<NodeGroup> {
+    let named = |rjob: &ReplicatedJob| role(policy, &rjob.name);
+    node_groups::of(
         draft,
         |rjob| {
             let is_node = rjob.trains() || named(rjob).is_some();
@@ -133,16 +121,14 @@ fn members(draft: &Draft<'_>) -> Vec<Member> {
     )
 }
 
-fn port(draft: &Draft<'_>) -> i32 {
-    policy(draft.runtime)
-        .and_then(|policy| policy.port)
-        .unwrap_or(i32::from(names::TRAINER_PORT))
+fn port(policy: &CustomPolicy) -> i32 {
+    policy.port.unwrap_or(i32::from(names::TRAINER_PORT))
 }
 
 /// Lists the ports that the container of a node opens.
-fn ports(draft: &Draft<'_>, member: &Member) -> Vec<i32> {
-    let meets = (member.rjob.trains()).then(|| port(draft));
-    let own = role(draft.runtime, &member.rjob.name).and_then(|role| role.ports.as_deref());
+fn ports(policy: &CustomPolicy, group: &NodeGroup) -> Vec<i32> {
+    let meets = (group.rjob.trains()).then(|| port(policy));
+    let own = role(policy, &group.rjob.name).and_then(|role| role.ports.as_deref());
     meets
         .into_iter()
         .chain(own.unwrap_or_default().iter().copied())
@@ -150,8 +136,7 @@ fn ports(draft: &Draft<'_>, member: &Member) -> Vec<i32> {
 }
 
 /// Works out the processes on a node: the job's, else the runtime's, else one for each accelerator.
-fn processes(draft: &Draft<'_>) -> i64 {
-    let given = policy(draft.runtime).and_then(|policy| policy.num_proc_per_node);
+fn processes(policy: &CustomPolicy, draft: &Draft<'_>) -> i64 {
     let devices = || {
         let trainer = draft.trainer()?;
         accelerators::devices(draft.resources(trainer.index, names::NODE), draft.config).processes()
@@ -159,7 +144,7 @@ fn processes(draft: &Draft<'_>) -> i64 {
     draft
         .job
         .num_proc_per_node()
-        .or(given.map(i64::from))
+        .or(policy.num_proc_per_node.map(i64::from))
         .or_else(devices)
         .unwrap_or(1)
 }
@@ -170,59 +155,69 @@ fn suffix(job: &str) -> String {
 }
 
 /// Lists the host names of all pods that train, or of one replicated job.
-fn hosts(draft: &Draft<'_>, members: &[Member], job: Option<&str>) -> Vec<String> {
-    let chosen = members.iter().filter(|member| match job {
-        Some(job) => member.role == job,
-        None => member.rjob.trains(),
+fn hosts(draft: &Draft<'_>, groups: &[NodeGroup], job: Option<&str>) -> Vec<String> {
+    let chosen = groups.iter().filter(|group| match job {
+        Some(job) => group.role == job,
+        None => group.rjob.trains(),
     });
     chosen
-        .flat_map(|member| roles::hosts(draft, members, &member.role))
+        .flat_map(|group| node_groups::hosts(draft, groups, &group.role))
         .collect()
 }
 
 /// Makes all variables of a node but its rank: ours, then those of the runtime for all nodes and for this one.
-fn environment(draft: &Draft<'_>, members: &[Member], member: &Member) -> Vec<Value> {
-    let all = hosts(draft, members, None);
-    let processes = processes(draft);
+fn environment(
+    policy: &CustomPolicy,
+    draft: &Draft<'_>,
+    groups: &[NodeGroup],
+    group: &NodeGroup,
+) -> Vec<Value> {
+    let all = hosts(draft, groups, None);
+    let processes = processes(policy, draft);
     let nodes = i64::try_from(all.len()).unwrap_or(i64::MAX);
     let mut entries = vec![
         env::value(names::TRAINER_NUM_NODES, nodes),
         env::value(names::TRAINER_NUM_PROC_PER_NODE, processes),
         env::value(names::TRAINER_WORLD_SIZE, nodes.saturating_mul(processes)),
         env::value(names::TRAINER_MASTER_ADDR, all.first().map_or("", String::as_str)),
-        env::value(names::TRAINER_MASTER_PORT, port(draft)),
+        env::value(names::TRAINER_MASTER_PORT, port(policy)),
     ];
-    let demanded = on_demand(draft, members, member);
+    let demanded = on_demand(policy, draft, groups, group);
     entries.extend(demanded.iter().map(|(name, value)| env::value(name, value)));
-    for entry in given_env(draft.runtime, &member.rjob.name) {
+    for entry in given_env(policy, &group.rjob.name) {
         upsert::by_key(&mut entries, "name", entry.clone());
     }
     entries
 }
 
 /// Lists the runtime's entries for a node: those of all nodes, then its own.
-fn given_env<'r>(runtime: &'r Runtime, job: &str) -> impl Iterator<Item = &'r Value> + use<'r> {
-    let all = policy(runtime).and_then(|policy| policy.env.as_deref());
-    let own = role(runtime, job).and_then(|role| role.env.as_deref());
+fn given_env<'p>(policy: &'p CustomPolicy, job: &str) -> impl Iterator<Item = &'p Value> + use<'p> {
+    let all = policy.env.as_deref();
+    let own = role(policy, job).and_then(|role| role.env.as_deref());
     [all, own].into_iter().flatten().flatten().map(Raw::value)
 }
 
 /// Makes the variables that a node gets only because something in it refers to them: they are long.
-fn on_demand(draft: &Draft<'_>, members: &[Member], member: &Member) -> Vec<(String, String)> {
-    let wanted = referred(draft, member);
+fn on_demand(
+    policy: &CustomPolicy,
+    draft: &Draft<'_>,
+    groups: &[NodeGroup],
+    group: &NodeGroup,
+) -> Vec<(String, String)> {
+    let wanted = referred(policy, draft, group);
     let mut found = Vec::new();
     if wanted.contains(names::TRAINER_HOSTS) {
-        let hosts = hosts(draft, members, None).join(",");
+        let hosts = hosts(draft, groups, None).join(",");
         found.push((names::TRAINER_HOSTS.to_owned(), hosts));
     }
-    for other in members {
+    for other in groups {
         let suffix = suffix(&other.rjob.name);
         let (hosts_of, number_of) = (
             format!("{}{suffix}", names::TRAINER_HOSTS),
             format!("{}{suffix}", names::TRAINER_NUM_NODES),
         );
         if wanted.contains(hosts_of.as_str()) {
-            found.push((hosts_of, hosts(draft, members, Some(&other.rjob.name)).join(",")));
+            found.push((hosts_of, hosts(draft, groups, Some(&other.rjob.name)).join(",")));
         }
         if wanted.contains(number_of.as_str()) {
             found.push((number_of, other.rjob.pods().to_string()));
@@ -233,19 +228,19 @@ fn on_demand(draft: &Draft<'_>, members: &[Member], member: &Member) -> Vec<(Str
 
 /// Lists the variables that something in a node refers to: the runtime's entries, the container's command, arguments and
 /// environment, and what the job puts in their place.
-fn referred<'d>(draft: &'d Draft<'_>, member: &Member) -> BTreeSet<&'d str> {
-    let container = member
+fn referred<'d>(policy: &'d CustomPolicy, draft: &'d Draft<'_>, group: &NodeGroup) -> BTreeSet<&'d str> {
+    let container = group
         .container
         .as_deref()
-        .and_then(|name| draft.container(member.rjob.index, name))
+        .and_then(|name| draft.container(group.rjob.index, name))
         .unwrap_or(&Value::Null);
     let words = ["command", "args"]
         .into_iter()
         .flat_map(|list| k8s_json::list(container, &[list]))
         .filter_map(Value::as_str);
-    let trains = member.rjob.trains();
+    let trains = group.rjob.trains();
     let section = draft.job.trainer_env().iter().filter(|_| trains).map(Raw::value);
-    let values = given_env(draft.runtime, &member.rjob.name)
+    let values = given_env(policy, &group.rjob.name)
         .chain(k8s_json::list(container, &["env"]))
         .chain(section)
         .filter_map(|entry| k8s_json::text(entry, &["value"]));

@@ -8,13 +8,14 @@ use std::collections::BTreeMap;
 use k8s_openapi::api::core::v1::ConfigMap;
 use serde_json::{Map, Value, json};
 
-use super::Framework;
 use crate::api::names;
 use crate::api::raw::Raw;
+use crate::api::runtime::FluxPolicy;
 use crate::k8s::json::{self as k8s_json, list_mut};
 use crate::k8s::problem::{Problem, Problems};
 use crate::k8s::upsert;
 use crate::plan::draft::{Draft, ReplicatedJob};
+use crate::plan::framework::Framework;
 use crate::plan::{Recipe, accelerators, check, owner, secrets};
 
 const INIT: &str = include_str!("init.sh");
@@ -40,10 +41,7 @@ const MOUNTS: [(&str, &str, bool); 4] = [
     ("shared-memory", "/dev/shm", true),
 ];
 
-/// Flux.
-pub(super) struct Flux;
-
-impl Framework for Flux {
+impl Framework for FluxPolicy {
     fn name(&self) -> &'static str {
         "flux"
     }
@@ -85,7 +83,7 @@ impl Framework for Flux {
         let Some(trainer) = draft.trainer().cloned() else {
             return;
         };
-        let instance = Instance::of(draft, &trainer);
+        let instance = Instance::of(self, draft, &trainer);
         let (scripts, curve) = (scripts_name(draft), format!("{}-flux-curve", draft.job_name()));
         if let Some(pod) = draft.pod_spec_mut(trainer.index) {
             for volume in volumes(&scripts, &curve) {
@@ -112,6 +110,13 @@ impl Framework for Flux {
             .secrets
             .push(secrets::of(draft.job, curve, Recipe::CurveCertificate));
     }
+
+    fn kueue_warnings(&self, draft: &Draft<'_>) -> Vec<String> {
+        if draft.job.spec.trainer.is_some() {
+            return Vec::new();
+        }
+        vec!["Kueue cannot admit a Flux job without spec.trainer; set spec.trainer.numNodes".to_owned()]
+    }
 }
 
 fn scripts_name(draft: &Draft<'_>) -> String {
@@ -126,12 +131,12 @@ struct Instance {
 }
 
 impl Instance {
-    fn of(draft: &Draft<'_>, trainer: &ReplicatedJob) -> Self {
+    fn of(policy: &FluxPolicy, draft: &Draft<'_>, trainer: &ReplicatedJob) -> Self {
         let setting = |name: &str, default: &str| setting(draft, trainer, name).unwrap_or(default).to_owned();
         let devices = accelerators::devices(draft.resources(trainer.index, names::NODE), draft.config);
         let (nodes, tasks, gpus) = (
             trainer.count.max(1),
-            tasks(draft),
+            tasks(policy, draft),
             devices.processes().unwrap_or(0),
         );
         let pods = format!("{}-{}-0-", draft.job_name(), trainer.name);
@@ -180,14 +185,8 @@ fn range(number: i64) -> String {
 }
 
 /// Tasks on each node.
-fn tasks(draft: &Draft<'_>) -> i64 {
-    let flux = draft
-        .runtime
-        .spec
-        .ml_policy
-        .as_ref()
-        .and_then(|ml| ml.flux.as_ref());
-    let stated = flux.and_then(|flux| flux.num_proc_per_node).unwrap_or(1);
+fn tasks(policy: &FluxPolicy, draft: &Draft<'_>) -> i64 {
+    let stated = policy.num_proc_per_node.unwrap_or(1);
     draft.job.num_proc_per_node().unwrap_or(i64::from(stated)).max(1)
 }
 

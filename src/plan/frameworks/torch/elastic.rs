@@ -5,7 +5,6 @@
 
 use serde_json::Value;
 
-use super::Processes;
 use crate::api::names;
 use crate::api::runtime::TorchElastic;
 use crate::k8s::problem::{Problem, Problems};
@@ -30,27 +29,18 @@ pub(super) const RESERVED: [&str; 11] = [
     names::TORCH_DISABLE_SHARE_RDZV_TCP_STORE,
 ];
 
-pub(super) fn policy<'d>(draft: &Draft<'d>) -> Option<&'d TorchElastic> {
-    super::policy(draft)?.elastic.as_ref()
-}
-
-fn min_nodes(policy: &TorchElastic) -> i64 {
+/// Returns the fewest nodes that can train.
+pub(super) fn min_nodes(policy: &TorchElastic) -> i64 {
     i64::from(policy.min_nodes.unwrap_or(1))
 }
 
-/// Gives the fewest nodes that can train.
-pub(super) fn fewest(draft: &Draft<'_>, rjob: &ReplicatedJob) -> i64 {
-    let is_trainer = draft.trainer().is_some_and(|trainer| trainer.index == rjob.index);
-    match policy(draft) {
-        Some(policy) if is_trainer => min_nodes(policy).min(rjob.count),
-        _ => rjob.count,
-    }
-}
-
-pub(super) fn check(draft: &Draft<'_>, problems: &mut Problems) {
-    let (Some(policy), Some(trainer)) = (policy(draft), draft.trainer()) else {
-        return;
-    };
+/// Refuses a number of nodes that is outside of the policy's bounds.
+pub(super) fn check(
+    policy: &TorchElastic,
+    draft: &Draft<'_>,
+    trainer: &ReplicatedJob,
+    problems: &mut Problems,
+) {
     let (min, count) = (min_nodes(policy), trainer.count);
     let max = policy.max_nodes.map(i64::from);
     if count < min || max.is_some_and(|max| count > max) {
@@ -67,11 +57,12 @@ pub(super) fn check(draft: &Draft<'_>, problems: &mut Problems) {
     }
 }
 
+/// Works the variables of a node out; `processes` is how many torchrun starts there.
 pub(super) fn environment(
+    policy: &TorchElastic,
     draft: &Draft<'_>,
     trainer: &ReplicatedJob,
-    processes: &Processes,
-    policy: &TorchElastic,
+    processes: &str,
 ) -> Vec<Value> {
     let endpoint = format!("{}:{}", draft.host(trainer, 0, 0), names::TRAINER_PORT);
     let mut env = vec![
@@ -79,7 +70,7 @@ pub(super) fn environment(
             names::PET_NNODES,
             format!("{}:{}", min_nodes(policy), trainer.count),
         ),
-        env::value(names::PET_NPROC_PER_NODE, &processes.text),
+        env::value(names::PET_NPROC_PER_NODE, processes),
         env::value(names::PET_RDZV_BACKEND, "c10d"),
         env::value(names::PET_RDZV_ENDPOINT, endpoint),
         env::value(names::PET_RDZV_ID, draft.job_name()),

@@ -8,32 +8,20 @@ mod tune;
 
 use serde_json::{Value, json};
 
-use super::Framework;
+use crate::api::names;
 use crate::api::runtime::TorchPolicy;
-use crate::api::{TrainJob, names};
 use crate::k8s::json::list_mut;
 use crate::k8s::problem::{Problem, Problems};
 use crate::k8s::suggest;
 use crate::k8s::{json as k8s_json, upsert};
 use crate::plan::accelerators::{self, Devices};
 use crate::plan::draft::{Draft, ReplicatedJob};
+use crate::plan::framework::Framework;
 use crate::plan::resolve::RUNTIME_REF;
 use crate::plan::{check, env};
 
 /// Processes of torchrun on a node: as many as it sees devices.
 const AUTO: &str = "auto";
-
-/// PyTorch with torchrun.
-struct Torch;
-
-/// Gives what runs a job under the policy `torch`: its command tells torchtune from anything else.
-pub(super) fn of(job: Option<&TrainJob>) -> &'static dyn Framework {
-    if job.is_some_and(tune::is_called) {
-        &tune::Torchtune
-    } else {
-        &Torch
-    }
-}
 
 /// Processes of torchrun on a node, with what they were worked out from.
 struct Processes {
@@ -43,13 +31,26 @@ struct Processes {
     guessed: bool,
 }
 
-impl Framework for Torch {
+/// Variables of a run with fixed ranks.
+const RESERVED: [&str; 5] = [
+    names::PET_MASTER_ADDR,
+    names::PET_MASTER_PORT,
+    names::PET_NNODES,
+    names::PET_NODE_RANK,
+    names::PET_NPROC_PER_NODE,
+];
+
+impl Framework for TorchPolicy {
     fn name(&self) -> &'static str {
         "torch"
     }
 
-    fn reserved_env(&self, draft: &Draft<'_>) -> &'static [&'static str] {
-        reserved_env(draft)
+    fn reserved_env(&self) -> &'static [&'static str] {
+        if self.elastic.is_some() {
+            &elastic::RESERVED
+        } else {
+            &RESERVED
+        }
     }
 
     fn takes_processes(&self) -> bool {
@@ -61,11 +62,22 @@ impl Framework for Torch {
     }
 
     fn fewest(&self, draft: &Draft<'_>, rjob: &ReplicatedJob) -> i64 {
-        elastic::fewest(draft, rjob)
+        let is_trainer = draft.trainer().is_some_and(|trainer| trainer.index == rjob.index);
+        match &self.elastic {
+            Some(elastic) if is_trainer => elastic::min_nodes(elastic).min(rjob.count),
+            _ => rjob.count,
+        }
     }
 
     fn check(&self, draft: &Draft<'_>, problems: &mut Problems) {
-        check(draft, problems);
+        if let (Some(elastic), Some(trainer)) = (&self.elastic, draft.trainer()) {
+            elastic::check(elastic, draft, trainer, problems);
+        }
+        check::meeting_port_is_free(draft, self.name(), problems);
+        check_injection(self, draft, problems);
+        if let Some(trainer) = draft.trainer().filter(|_| tune::is_called(draft.job)) {
+            tune::check(draft, trainer, &processes(draft, trainer), problems);
+        }
     }
 
     fn inject(&self, draft: &mut Draft<'_>) {
@@ -73,33 +85,21 @@ impl Framework for Torch {
             return;
         };
         let processes = processes(draft, &trainer);
-        let env = environment(draft, &trainer, &processes);
-        put(draft, &trainer, &processes, &env, &env);
+        let env = environment(self, draft, &trainer, &processes);
+        explain(self, draft, &processes);
+        if tune::is_called(draft.job) {
+            put(draft, &trainer, &processes, &tune::without_master(&env));
+            tune::replace_command(draft, &trainer, &processes);
+        } else {
+            put(draft, &trainer, &processes, &env);
+        }
+        put_into_targets(self, draft, &env);
     }
 }
 
-fn policy<'d>(draft: &Draft<'d>) -> Option<&'d TorchPolicy> {
-    draft.runtime.spec.ml_policy.as_ref()?.torch.as_ref()
-}
-
-fn reserved_env(draft: &Draft<'_>) -> &'static [&'static str] {
-    if elastic::policy(draft).is_some() {
-        &elastic::RESERVED
-    } else {
-        &[
-            names::PET_MASTER_ADDR,
-            names::PET_MASTER_PORT,
-            names::PET_NNODES,
-            names::PET_NODE_RANK,
-            names::PET_NPROC_PER_NODE,
-        ]
-    }
-}
-
-fn check(draft: &Draft<'_>, problems: &mut Problems) {
-    elastic::check(draft, problems);
-    check::meeting_port_is_free(draft, "torch", problems);
-    for (job, container) in injection_targets(draft) {
+/// Refuses targets of `envInjection` that the runtime does not have.
+fn check_injection(policy: &TorchPolicy, draft: &Draft<'_>, problems: &mut Problems) {
+    for (job, container) in injection_targets(policy) {
         match draft.rjob(job) {
             None => {
                 let known = draft.rjobs.iter().map(|rjob| rjob.name.as_str());
@@ -123,39 +123,39 @@ fn check(draft: &Draft<'_>, problems: &mut Problems) {
     }
 }
 
-/// Puts the environment of the nodes, and that of the further containers, in its place.
-fn put(
-    draft: &mut Draft<'_>,
-    trainer: &ReplicatedJob,
-    processes: &Processes,
-    nodes: &[Value],
-    others: &[Value],
-) {
+/// Puts the environment of the nodes into their containers.
+fn put(draft: &mut Draft<'_>, trainer: &ReplicatedJob, processes: &Processes, env: &[Value]) {
     if processes.guessed {
         let what = "neither spec.trainer.numProcPerNode nor any CPU or accelerator is given: \
                     each node runs 1 process; set one of them to use more";
         draft.warnings.push(what.to_owned());
     }
-    explain(draft, processes);
     if let Some(container) = draft.container_mut(trainer.index, names::NODE) {
-        env::upsert(container, nodes);
+        env::upsert(container, env);
         let port = json!({"containerPort": names::TRAINER_PORT});
         upsert::port(list_mut(container, "ports"), port);
     }
-    let targets: Vec<(usize, String)> = injection_targets(draft)
-        .filter_map(|(job, container)| Some((draft.rjob(job)?.index, container.to_owned())))
-        .collect();
-    for (index, container) in targets {
-        if let Some(container) = draft.any_container_mut(index, &container) {
-            env::upsert(container, others);
+}
+
+/// Puts the environment into the further containers of `envInjection`.
+fn put_into_targets(policy: &TorchPolicy, draft: &mut Draft<'_>, env: &[Value]) {
+    for (job, container) in injection_targets(policy) {
+        let index = draft.rjob(job).map(|rjob| rjob.index);
+        if let Some(container) = index.and_then(|index| draft.any_container_mut(index, container)) {
+            env::upsert(container, env);
         }
     }
 }
 
 /// Works the variables out, in the order that clients know.
-fn environment(draft: &Draft<'_>, trainer: &ReplicatedJob, processes: &Processes) -> Vec<Value> {
-    if let Some(policy) = elastic::policy(draft) {
-        return elastic::environment(draft, trainer, processes, policy);
+fn environment(
+    policy: &TorchPolicy,
+    draft: &Draft<'_>,
+    trainer: &ReplicatedJob,
+    processes: &Processes,
+) -> Vec<Value> {
+    if let Some(elastic) = &policy.elastic {
+        return elastic::environment(elastic, draft, trainer, &processes.text);
     }
     vec![
         env::value(names::PET_NNODES, trainer.count),
@@ -166,8 +166,8 @@ fn environment(draft: &Draft<'_>, trainer: &ReplicatedJob, processes: &Processes
     ]
 }
 
-fn explain(draft: &mut Draft<'_>, processes: &Processes) {
-    let nodes = if elastic::policy(draft).is_some() {
+fn explain(policy: &TorchPolicy, draft: &mut Draft<'_>, processes: &Processes) {
+    let nodes = if policy.elastic.is_some() {
         "fewest and most nodes: mlPolicy.torch.elastic.minNodes, and the pods of the job that trains"
     } else {
         "number of pods of the job that trains"
@@ -232,10 +232,11 @@ fn processes(draft: &Draft<'_>, trainer: &ReplicatedJob) -> Processes {
 }
 
 /// Lists job and container of each further place for the variables.
-fn injection_targets<'d>(draft: &'d Draft<'_>) -> impl Iterator<Item = (&'d str, &'d str)> {
-    let targets = policy(draft)
-        .and_then(|t| t.env_injection.as_ref())
-        .and_then(|i| i.targets.as_deref());
+fn injection_targets(policy: &TorchPolicy) -> impl Iterator<Item = (&str, &str)> {
+    let targets = policy
+        .env_injection
+        .as_ref()
+        .and_then(|injection| injection.targets.as_deref());
     targets.unwrap_or_default().iter().flat_map(|target| {
         target
             .container_names

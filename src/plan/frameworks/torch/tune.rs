@@ -5,7 +5,7 @@
 
 use serde_json::Value;
 
-use super::{AUTO, Framework, Processes};
+use super::{AUTO, Processes};
 use crate::api::{TrainJob, names};
 use crate::k8s::json as k8s_json;
 use crate::k8s::path::FieldPath;
@@ -32,9 +32,6 @@ const QWEN: &str = "qwen2_5/1.5B";
 pub(super) fn is_called(job: &TrainJob) -> bool {
     job.command().is_some_and(|command| command == COMMAND)
 }
-
-/// torchtune, which starts torchrun.
-pub(super) struct Torchtune;
 
 /// How the weights are tuned.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -121,72 +118,44 @@ fn model(runtime: &str) -> String {
     }
 }
 
-impl Framework for Torchtune {
-    fn name(&self) -> &'static str {
-        "torchtune"
-    }
-
-    fn reserved_env(&self, draft: &Draft<'_>) -> &'static [&'static str] {
-        super::reserved_env(draft)
-    }
-
-    fn takes_processes(&self) -> bool {
-        true
-    }
-
-    fn follows_trainer_env(&self) -> bool {
-        true
-    }
-
-    fn fewest(&self, draft: &Draft<'_>, rjob: &ReplicatedJob) -> i64 {
-        super::elastic::fewest(draft, rjob)
-    }
-
-    fn check(&self, draft: &Draft<'_>, problems: &mut Problems) {
-        super::check(draft, problems);
-        let Some(trainer) = draft.trainer() else {
-            return;
-        };
-        let case = Case::of(draft, trainer, &super::processes(draft, trainer));
-        check_model(draft, &case, problems);
-        check_tuning(&case, problems);
-        for (at, arg) in draft.job.args().unwrap_or_default().iter().enumerate() {
-            if is_managed(arg) {
-                let message = format!("{arg:?}: the runtime sets this for torchtune; remove it");
-                let field = FieldPath::new("spec.trainer.args").index(at);
-                problems.push(Problem::invalid(field, message));
-            }
+/// Refuses models, kinds of tuning and arguments that torchtune cannot run with.
+pub(super) fn check(
+    draft: &Draft<'_>,
+    trainer: &ReplicatedJob,
+    processes: &Processes,
+    problems: &mut Problems,
+) {
+    let case = Case::of(draft, trainer, processes);
+    check_model(draft, &case, problems);
+    check_tuning(&case, problems);
+    for (at, arg) in draft.job.args().unwrap_or_default().iter().enumerate() {
+        if is_managed(arg) {
+            let message = format!("{arg:?}: the runtime sets this for torchtune; remove it");
+            let field = FieldPath::new("spec.trainer.args").index(at);
+            problems.push(Problem::invalid(field, message));
         }
     }
+}
 
-    fn inject(&self, draft: &mut Draft<'_>) {
-        let Some(trainer) = draft.trainer().cloned() else {
-            return;
-        };
-        let processes = super::processes(draft, &trainer);
-        let env = super::environment(draft, &trainer, &processes);
-        // torchtune is told where the nodes meet by its command.
-        let nodes: Vec<Value> = env
-            .iter()
-            .filter(|entry| {
-                !matches!(
-                    k8s_json::name(entry),
-                    Some(names::PET_MASTER_ADDR | names::PET_MASTER_PORT)
-                )
-            })
-            .cloned()
-            .collect();
-        super::put(draft, &trainer, &processes, &nodes, &env);
+/// Takes out of the variables of torchrun where the nodes meet: torchtune gets that by its command.
+pub(super) fn without_master(env: &[Value]) -> Vec<Value> {
+    let is_master = |entry: &&Value| {
+        let name = k8s_json::name(entry);
+        matches!(name, Some(names::PET_MASTER_ADDR | names::PET_MASTER_PORT))
+    };
+    env.iter().filter(|entry| !is_master(entry)).cloned().collect()
+}
 
-        let command = command(draft, &trainer, &Case::of(draft, &trainer, &processes));
-        draft.because("command", || {
-            "recipe and configuration for this model, number of devices and kind of tuning; options from the runtime's \
-             command"
-                .to_owned()
-        });
-        if let Some(container) = draft.container_mut(trainer.index, names::NODE) {
-            container.insert("command".to_owned(), command.into());
-        }
+/// Replaces the command by the one that runs the recipe.
+pub(super) fn replace_command(draft: &mut Draft<'_>, trainer: &ReplicatedJob, processes: &Processes) {
+    let command = command(draft, trainer, &Case::of(draft, trainer, processes));
+    draft.because("command", || {
+        "recipe and configuration of torchtune for this model, number of devices and kind of tuning; options from the \
+         runtime's command"
+            .to_owned()
+    });
+    if let Some(container) = draft.container_mut(trainer.index, names::NODE) {
+        container.insert("command".to_owned(), command.into());
     }
 }
 

@@ -1,120 +1,35 @@
 //! MPI: a launcher that starts processes on workers over SSH.
 //!
 //! The two are replicated jobs named `launcher` and `node`, whatever their labels. The controller makes a key pair and a
-//! hostfile; with `runLauncherAsNode` the launcher computes too. Source of the names: Open MPI 4 reads `OMPI_MCA_*`,
-//! Open MPI 5 starts processes through PRRTE, which reads `PRTE_MCA_*`; Intel MPI and MPICH start them through Hydra,
-//! which reads `I_MPI_*` and `HYDRA_*`.
+//! hostfile; with `runLauncherAsNode` the launcher computes too.
+
+mod implementation;
+mod warnings;
 
 use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use serde_json::{Value, json};
 
-use super::{Framework, Part};
+use implementation::{IMPLEMENTATIONS, Implementation};
+
 use crate::api::names;
 use crate::api::runtime::MpiPolicy;
 use crate::k8s::json::list_mut;
 use crate::k8s::problem::{Problem, Problems};
 use crate::k8s::upsert;
 use crate::plan::draft::{Draft, ReplicatedJob};
+use crate::plan::framework::{Framework, Part};
 use crate::plan::resolve::RUNTIME_REF;
-use crate::plan::{Recipe, accelerators, check, counts, env, files, owner, secrets};
+use crate::plan::{Recipe, Runtime, accelerators, check, counts, env, files, owner, secrets};
 
-/// MPI.
-pub(super) struct Mpi;
-
-/// What a launcher is told in terms of its MPI.
-struct Implementation {
-    name: &'static str,
-    /// Variables that it is told by; a job must not set them.
-    reserved: &'static [&'static str],
-    /// Form of a host's line.
-    line: fn(&str, i64) -> String,
-    /// Whether the launcher knows itself by its bare host name only, and would reach for itself over SSH by another.
-    bare_launcher: bool,
-    /// The variables, for this number of processes on a node.
-    env: fn(i64) -> Vec<Value>,
-}
-
-/// Where the launcher finds the hosts.
-const HOSTFILE: &str = "/etc/mpi/hostfile";
-/// A worker whose name is known may still be about to listen.
-const SSH_OPTIONS: &str = "-o ConnectionAttempts=10";
-
-/// What container runtimes call the network interface of a pod. Hydra's workers call the launcher back: they are told its
-/// address on this interface, which the job may change; else its bare host name, which no DNS knows.
-const POD_INTERFACE: &str = "eth0";
-
-const OPEN_MPI: Implementation = Implementation {
-    name: "OpenMPI",
-    reserved: &[
-        "OMPI_MCA_orte_default_hostfile",
-        "OMPI_MCA_orte_keep_fqdn_hostnames",
-        "OMPI_MCA_orte_set_default_slots",
-        "OMPI_MCA_plm_rsh_args",
-        "PRTE_MCA_plm_ssh_args",
-        "PRTE_MCA_prte_default_hostfile",
-        "PRTE_MCA_prte_keep_fqdn_hostnames",
-    ],
-    line: |host, slots| format!("{host} slots={slots}\n"),
-    bare_launcher: false,
-    env: |slots| {
-        vec![
-            env::value("OMPI_MCA_orte_default_hostfile", HOSTFILE),
-            env::value("OMPI_MCA_orte_keep_fqdn_hostnames", true),
-            env::value("OMPI_MCA_orte_set_default_slots", slots),
-            env::value("OMPI_MCA_plm_rsh_args", SSH_OPTIONS),
-            env::value("PRTE_MCA_prte_default_hostfile", HOSTFILE),
-            env::value("PRTE_MCA_prte_keep_fqdn_hostnames", false),
-            env::value("PRTE_MCA_plm_ssh_args", SSH_OPTIONS),
-        ]
-    },
-};
-
-const INTEL: Implementation = Implementation {
-    name: "Intel",
-    reserved: &[
-        "I_MPI_HYDRA_BOOTSTRAP",
-        "I_MPI_HYDRA_BOOTSTRAP_EXEC_EXTRA_ARGS",
-        "I_MPI_HYDRA_HOST_FILE",
-        "I_MPI_PERHOST",
-    ],
-    line: |host, slots| format!("{host}:{slots}\n"),
-    bare_launcher: true,
-    env: |slots| {
-        vec![
-            env::value("I_MPI_HYDRA_HOST_FILE", HOSTFILE),
-            env::value("I_MPI_PERHOST", slots),
-            // Without it, a resource manager that Intel MPI thinks it sees is asked to start the processes.
-            env::value("I_MPI_HYDRA_BOOTSTRAP", "ssh"),
-            env::value("I_MPI_HYDRA_BOOTSTRAP_EXEC_EXTRA_ARGS", SSH_OPTIONS),
-            env::value("I_MPI_HYDRA_IFACE", POD_INTERFACE),
-        ]
-    },
-};
-
-const MPICH: Implementation = Implementation {
-    name: "MPICH",
-    reserved: &["HYDRA_HOST_FILE", "HYDRA_LAUNCHER", "HYDRA_LAUNCHER_EXTRA_ARGS"],
-    line: |host, slots| format!("{host}:{slots}\n"),
-    bare_launcher: false,
-    env: |_| {
-        vec![
-            env::value("HYDRA_HOST_FILE", HOSTFILE),
-            env::value("HYDRA_LAUNCHER", "ssh"),
-            env::value("HYDRA_LAUNCHER_EXTRA_ARGS", SSH_OPTIONS),
-            env::value("HYDRA_IFACE", POD_INTERFACE),
-        ]
-    },
-};
-
-impl Framework for Mpi {
+impl Framework for MpiPolicy {
     fn name(&self) -> &'static str {
         "mpi"
     }
 
-    fn reserved_env(&self, draft: &Draft<'_>) -> &'static [&'static str] {
-        implementation(draft).map_or(&[], |implementation| implementation.reserved)
+    fn reserved_env(&self) -> &'static [&'static str] {
+        implementation(self).reserved
     }
 
     /// The launcher may carry any label; without one, [`Framework::check`] says what is missing.
@@ -138,7 +53,7 @@ impl Framework for Mpi {
             .job
             .num_nodes()
             .or(policy_nodes.map(i64::from).filter(|nodes| *nodes > 1));
-        let beside_launcher = i64::from(launcher_is_node(draft));
+        let beside_launcher = i64::from(launcher_is_node(self));
         let nodes = draft.job.num_nodes().is_some();
         let (workers, why) = match (total, stated) {
             (Some(total), _) => {
@@ -170,11 +85,45 @@ impl Framework for Mpi {
         match (rjob.name.as_str(), part) {
             (names::NODE, Part::Command) => false,
             (names::NODE, Part::Env | Part::Resources) | (names::LAUNCHER, Part::Env) => true,
-            (names::LAUNCHER, Part::Resources) => {
-                launcher_is_node(draft) || draft.rjob(names::NODE).is_none()
-            }
+            (names::LAUNCHER, Part::Resources) => launcher_is_node(self) || draft.rjob(names::NODE).is_none(),
             _ => labelled,
         }
+    }
+
+    fn check_runtime(&self, _runtime: &Runtime, found: &mut Problems) {
+        let known = IMPLEMENTATIONS.map(|known| known.name);
+        let named = self.mpi_implementation.as_deref().unwrap_or_default();
+        if !named.is_empty() && !known.contains(&named) {
+            found.push(Problem::invalid(
+                "spec.mlPolicy.mpi.mpiImplementation",
+                format!("{named:?} is not supported; use one of {}", known.join(", ")),
+            ));
+        }
+    }
+
+    fn runtime_warnings(&self, runtime: &Runtime) -> Vec<String> {
+        warnings::of_runtime(runtime)
+    }
+
+    /// The launcher is one of the nodes, or comes on top of them.
+    fn upstream_pods(&self, draft: &Draft<'_>, rjob: &ReplicatedJob) -> i64 {
+        match draft.job.num_nodes().filter(|_| rjob.name == names::NODE) {
+            Some(wanted) if launcher_is_node(self) => (wanted - 1).max(1),
+            Some(wanted) => wanted,
+            None => counts::of_runtime(draft, rjob),
+        }
+    }
+
+    fn upstream_takes_resources(&self, rjob: &ReplicatedJob) -> bool {
+        rjob.trains() || launcher_is_node(self) && rjob.name == names::NODE
+    }
+
+    fn kueue_advice(&self) -> String {
+        warnings::kueue_advice()
+    }
+
+    fn kueue_warnings(&self, _draft: &Draft<'_>) -> Vec<String> {
+        warnings::of_kueue(self)
     }
 
     fn is_node(&self, draft: &Draft<'_>, rjob: &ReplicatedJob) -> bool {
@@ -182,7 +131,7 @@ impl Framework for Mpi {
     }
 
     fn check(&self, draft: &Draft<'_>, problems: &mut Problems) {
-        let wants_both = launcher_is_node(draft) && draft.job.num_nodes().is_some_and(|nodes| nodes > 1);
+        let wants_both = launcher_is_node(self) && draft.job.num_nodes().is_some_and(|nodes| nodes > 1);
         let missing: Vec<_> = [names::LAUNCHER, names::NODE]
             .into_iter()
             .filter(|name| draft.rjob(name).is_none())
@@ -208,10 +157,10 @@ impl Framework for Mpi {
             );
             problems.push(Problem::invalid(RUNTIME_REF, message));
         }
-        hostfile_fits(draft, problems);
+        hostfile_fits(self, draft, problems);
         for rjob in both(draft) {
             check::volume_is_free(draft, rjob, names::MPI_SSH_VOLUME, problems);
-            check::mount_is_free(draft, rjob, names::NODE, &ssh_path(draft), problems);
+            check::mount_is_free(draft, rjob, names::NODE, ssh_path(self), problems);
             if rjob.name == names::LAUNCHER {
                 check::volume_is_free(draft, rjob, names::MPI_HOSTFILE_VOLUME, problems);
                 check::mount_is_free(draft, rjob, names::NODE, names::MPI_CONFIG_PATH, problems);
@@ -220,12 +169,10 @@ impl Framework for Mpi {
     }
 
     fn inject(&self, draft: &mut Draft<'_>) {
-        let Some(implementation) = implementation(draft) else {
-            return;
-        };
-        let slots = slots(draft);
+        let implementation = implementation(self);
+        let slots = slots(self, draft);
         for index in both(draft).map(|rjob| rjob.index).collect::<Vec<_>>() {
-            mount_keys(draft, index);
+            mount_keys(draft, index, ssh_path(self));
         }
         if let Some(launcher) = draft.rjob(names::LAUNCHER).cloned() {
             mount_hostfile(draft, &launcher);
@@ -242,7 +189,7 @@ impl Framework for Mpi {
         draft
             .secrets
             .push(secrets::of(draft.job, secret, Recipe::SshKeyPair));
-        let hosts = hosts(draft, implementation, slots);
+        let hosts = hosts(self, draft);
         draft.config_maps.push(ConfigMap {
             metadata: owner::owned(draft.job, hostfile_name(draft)),
             data: Some(BTreeMap::from([(
@@ -256,31 +203,22 @@ impl Framework for Mpi {
 
 const SLOTS_WHY: &str = "spec.trainer.numProcPerNode, else the runtime's mlPolicy.mpi.numProcPerNode, else one for each accelerator";
 
-fn policy<'d>(draft: &Draft<'d>) -> Option<&'d MpiPolicy> {
-    draft.runtime.spec.ml_policy.as_ref()?.mpi.as_ref()
+/// Returns the MPI of the runtime. The rules of the runtime refuse any that is not known.
+fn implementation(policy: &MpiPolicy) -> &'static Implementation {
+    let [default, ..] = IMPLEMENTATIONS;
+    let named = policy.mpi_implementation.as_deref().unwrap_or_default();
+    let known = IMPLEMENTATIONS.into_iter().find(|known| known.name == named);
+    known.unwrap_or(default)
 }
 
-/// Gives the MPI of the runtime; `None` for one that the rules of the runtime refuse.
-fn implementation(draft: &Draft<'_>) -> Option<&'static Implementation> {
-    match policy(draft)?.mpi_implementation.as_deref().unwrap_or_default() {
-        "" | "OpenMPI" => Some(&OPEN_MPI),
-        "Intel" => Some(&INTEL),
-        "MPICH" => Some(&MPICH),
-        _ => None,
-    }
+fn launcher_is_node(policy: &MpiPolicy) -> bool {
+    policy.run_launcher_as_node.unwrap_or(false)
 }
 
-fn launcher_is_node(draft: &Draft<'_>) -> bool {
-    policy(draft)
-        .and_then(|mpi| mpi.run_launcher_as_node)
-        .unwrap_or(false)
-}
-
-fn ssh_path(draft: &Draft<'_>) -> String {
-    policy(draft)
-        .and_then(|mpi| mpi.ssh_auth_mount_path.clone())
-        .filter(|path| !path.is_empty())
-        .unwrap_or_else(|| names::MPI_SSH_PATH.to_owned())
+fn ssh_path(policy: &MpiPolicy) -> &str {
+    let path = policy.ssh_auth_mount_path.as_deref();
+    path.filter(|path| !path.is_empty())
+        .unwrap_or(names::MPI_SSH_PATH)
 }
 
 fn hostfile_name(draft: &Draft<'_>) -> String {
@@ -304,11 +242,11 @@ fn workers<'d>(draft: &'d Draft<'_>) -> Option<&'d ReplicatedJob> {
 }
 
 /// Works out how many processes a node takes.
-fn slots(draft: &Draft<'_>) -> i64 {
+fn slots(policy: &MpiPolicy, draft: &Draft<'_>) -> i64 {
     if let Some(number) = draft.job.num_proc_per_node() {
         return number;
     }
-    let stated = policy(draft).and_then(|mpi| mpi.num_proc_per_node).unwrap_or(1);
+    let stated = policy.num_proc_per_node.unwrap_or(1);
     if stated != 1 {
         return i64::from(stated);
     }
@@ -320,8 +258,9 @@ fn slots(draft: &Draft<'_>) -> i64 {
 }
 
 /// Returns the hostfile, or `None` if it is larger than a ConfigMap can hold.
-fn hosts(draft: &Draft<'_>, implementation: &Implementation, slots: i64) -> Option<String> {
-    let is_host = |rjob: &&ReplicatedJob| rjob.name == names::NODE || launcher_is_node(draft);
+fn hosts(policy: &MpiPolicy, draft: &Draft<'_>) -> Option<String> {
+    let (implementation, slots) = (implementation(policy), slots(policy, draft));
+    let is_host = |rjob: &&ReplicatedJob| rjob.name == names::NODE || launcher_is_node(policy);
     let named = |rjob: &ReplicatedJob, host: String| match host.split_once('.') {
         Some((bare, _)) if implementation.bare_launcher && rjob.name == names::LAUNCHER => bare.to_owned(),
         _ => host,
@@ -333,9 +272,8 @@ fn hosts(draft: &Draft<'_>, implementation: &Implementation, slots: i64) -> Opti
 }
 
 /// Refuses more hosts than a hostfile can list.
-fn hostfile_fits(draft: &Draft<'_>, problems: &mut Problems) {
-    let fits = implementation(draft).is_none_or(|i| hosts(draft, i, slots(draft)).is_some());
-    if !fits {
+fn hostfile_fits(policy: &MpiPolicy, draft: &Draft<'_>, problems: &mut Problems) {
+    if hosts(policy, draft).is_none() {
         let field = draft
             .job
             .num_nodes()
@@ -348,7 +286,7 @@ fn hostfile_fits(draft: &Draft<'_>, problems: &mut Problems) {
     }
 }
 
-fn mount_keys(draft: &mut Draft<'_>, index: usize) {
+fn mount_keys(draft: &mut Draft<'_>, index: usize, path: &str) {
     let item = |key: &str, path: &str, mode: i32| json!({"key": key, "path": path, "mode": mode});
     let volume = json!({
         "name": names::MPI_SSH_VOLUME,
@@ -362,7 +300,7 @@ fn mount_keys(draft: &mut Draft<'_>, index: usize) {
             ],
         },
     });
-    let mount = json!({"name": names::MPI_SSH_VOLUME, "mountPath": ssh_path(draft)});
+    let mount = json!({"name": names::MPI_SSH_VOLUME, "mountPath": path});
     mount_volume(draft, index, volume, mount);
 }
 
