@@ -18,7 +18,7 @@ const LAYERS: Layers<'_> = Layers(&[
     ("admission", &["api", "k8s", "plan"]),
     ("schema", &["api", "k8s"]),
     ("catalog", &[]),
-    ("controller", &["admission", "api", "k8s", "plan", "status"]),
+    ("controller", &["api", "k8s", "plan", "status"]),
     (
         "cli",
         &[

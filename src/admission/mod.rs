@@ -5,13 +5,11 @@
 //! the same jobs when no webhook is there. Deliberately knows no HTTP and no client; the schema's rules are the API
 //! server's.
 
-mod canonical;
 mod patches;
 mod runtime;
 mod time;
 mod train_job;
 
-pub use canonical::{canonicalize, warn_of_write_back};
 pub use runtime::runtime;
 pub use time::stamp_patches;
 pub use train_job::{Operation, TrainJobRequest, train_job};

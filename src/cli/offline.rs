@@ -145,17 +145,12 @@ impl Offline {
         schema.prune(&mut json);
         let template = template(&json);
         schema.set_defaults(&mut json);
-        let mut warning = None;
-        if kind == names::TRAIN_JOB {
-            warning = admission::warn_of_write_back(&json);
-            admission::canonicalize(&mut json);
-        }
         let old = self.json_of(kind, namespace.as_deref(), &name).cloned();
         problems.extend(schema.validate(&json, old.as_ref()));
 
         let mut verdict = Verdict {
             problems,
-            warnings: warning.into_iter().collect(),
+            warnings: Vec::new(),
         };
         let judged = match RuntimeKind::from_name(kind) {
             Some(RuntimeKind::Namespaced) => {

@@ -90,9 +90,7 @@ async fn execute(
     } = plan;
     for warning in warnings {
         tracing::info!(warning);
-        if matches!(action, JobSetAction::Create) {
-            ctx.events.send(Note::warning(fetched.job, &warning));
-        }
+        ctx.events.send(Note::warning(fetched.job, &warning));
     }
     // A Secret that is there before the snapshot may be one of an older job of the same name.
     for secret in &secrets {

@@ -1,11 +1,9 @@
 //! Second step: what is to be done about it.
 //!
-//! No client. All that is decided is decided by [`crate::plan`]; here its inputs are put together, and what only the
-//! stored form of the job shows is added to its warnings.
+//! No client. Everything is decided by [`crate::plan`]; this step only puts its inputs together.
 
 use super::error::Error;
 use super::fetch::{Facts, Fetched};
-use crate::admission;
 use crate::plan::{Config, Inputs, Plan, plan};
 use crate::status::Due;
 
@@ -45,13 +43,7 @@ pub(super) fn decide(config: &Config, fetched: &mut Fetched<'_>) -> Decision {
         observed: &observed,
     };
     match plan(&inputs) {
-        Ok(mut plan) => {
-            if fetched.job.queued() {
-                let stored = serde_json::to_value(fetched.job).unwrap_or_default();
-                plan.warnings.extend(admission::warn_of_write_back(&stored));
-            }
-            Decision::Apply(Box::new(plan))
-        }
+        Ok(plan) => Decision::Apply(Box::new(plan)),
         Err(problems) => Decision::Refuse {
             error: Error::Refused(problems),
             stop,

@@ -9,6 +9,7 @@
 
 mod accelerators;
 mod assemble;
+mod canonical;
 mod check;
 mod counts;
 mod draft;
@@ -65,7 +66,7 @@ pub struct Plan {
     pub gang: Option<Gang>,
     /// The JobSet.
     pub jobset: PlannedJobSet,
-    /// What the author should know although the job runs.
+    /// What the author should know although the job runs; empty once there is a JobSet, as it was said before.
     pub warnings: Vec<String>,
     /// Why each value of the JobSet is what it is; empty unless [`explain`] was asked.
     pub trace: Trace,
@@ -104,7 +105,9 @@ pub fn explain(inputs: &Inputs<'_>) -> Result<Plan, Problems> {
 }
 
 fn build(inputs: &Inputs<'_>, traced: bool) -> Result<Plan, Problems> {
-    let job = inputs.job;
+    let write_back = canonical::warn_of_write_back(inputs.job);
+    let job = &canonical::of(inputs.job);
+    let inputs = &Inputs { job, ..*inputs };
     let resolved = resolve::resolve(inputs)?;
     let mut draft = Draft::new(job, &resolved.runtime, inputs.config, traced);
     let framework = prepare(&mut draft, inputs.observed)?;
@@ -147,7 +150,10 @@ fn build(inputs: &Inputs<'_>, traced: bool) -> Result<Plan, Problems> {
         gang_objects: gang_objects.unwrap_or_default(),
         gang,
         jobset,
-        warnings,
+        warnings: match inputs.observed.jobset {
+            None => write_back.into_iter().chain(warnings).collect(),
+            Some(_) => Vec::new(),
+        },
         trace,
     })
 }
