@@ -22,11 +22,14 @@ const SETTINGS: [&str; 6] = [
     "kernel/keys/root_maxbytes",
 ];
 
-/// The settings before the first cluster, and the clusters that are up. All clusters of the machine share it: the first
+/// The kernel settings before the first cluster, and the clusters that are up. All clusters of the machine share it: the first
 /// one records the settings, the last one restores them.
 #[derive(Default, Serialize, Deserialize)]
 struct Ledger {
     settings: BTreeMap<String, String>,
+    /// Controllers of the control groups that clusters have enabled.
+    #[serde(default)]
+    controllers: BTreeSet<String>,
     clusters: BTreeSet<PathBuf>,
 }
 
@@ -47,23 +50,24 @@ pub(crate) fn prepare(state: &State) -> Result<()> {
             }
         }
         ledger.clusters.insert(state.folder.clone());
+        ledger.controllers.extend(control_groups::make(&state.cgroup())?);
         Ok(())
-    })?;
-    control_groups::make(&state.cgroup())
+    })
 }
 
 /// Restores the machine after a cluster's processes have ended.
 pub(crate) fn restore(state: &State) -> Result<()> {
+    control_groups::remove(&state.cgroup())?;
     with_ledger(|ledger| {
         if ledger.clusters.remove(&state.folder) && ledger.clusters.is_empty() {
             for (setting, value) in &ledger.settings {
                 fs::write(Path::new("/proc/sys").join(setting), value)
                     .with_context(|| format!("cannot restore kernel setting {setting}={value}"))?;
             }
+            control_groups::disable(&ledger.controllers)?;
         }
         Ok(())
-    })?;
-    control_groups::remove(&state.cgroup())
+    })
 }
 
 /// Changes the ledger while no other cluster does.
