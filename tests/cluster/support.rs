@@ -19,6 +19,9 @@ const PATIENCE: Duration = Duration::from_secs(120);
 /// The controller's user.
 const ACCOUNT: &str = "trainer-test-controller-manager";
 
+/// The label of the tests' namespaces, by which those of failed tests are found.
+const TEST_LABEL: &str = "trainer.kubeflow.org/test";
+
 /// What the task that runs these tests must set.
 pub(crate) fn env(name: &str) -> String {
     std::env::var(name)
@@ -89,6 +92,7 @@ impl Cluster {
         let object = Namespace {
             metadata: kube::core::ObjectMeta {
                 name: Some(namespace.clone()),
+                labels: Some([(TEST_LABEL.to_owned(), String::new())].into()),
                 ..Default::default()
             },
             ..Default::default()

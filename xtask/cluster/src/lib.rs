@@ -38,4 +38,5 @@ mod up;
 pub use cluster::{Cluster, Options, status};
 pub use internal::Internal;
 pub use layout::target;
+pub use node::image_policy;
 pub use removal::down;

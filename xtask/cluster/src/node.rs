@@ -122,9 +122,12 @@ pub(crate) fn start_kubelet_and_proxy(boot: &mut Boot<'_>) -> Result<()> {
 
 /// Applies the policy by which pods use the imported images instead of pulling.
 pub(crate) fn keep_images(boot: &Boot<'_>) -> Result<()> {
-    let policy = layout::input("manifests/images-are-there.yaml");
-    boot.kubectl.apply(fs::read(policy)?)?;
-    Ok(())
+    boot.kubectl.apply(image_policy()?)
+}
+
+/// Reads the manifests of that policy.
+pub fn image_policy() -> Result<Vec<u8>> {
+    Ok(fs::read(layout::input("manifests/images-are-there.yaml"))?)
 }
 
 /// Starts CoreDNS as a process of the node: so it answers before there is any pod or service.

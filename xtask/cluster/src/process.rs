@@ -352,7 +352,7 @@ pub fn poll(limit: Duration, what: &str, mut ready: impl FnMut() -> Result<bool>
     }
 }
 
-/// Finds a program on `PATH`.
+/// Finds a program on `PATH`, or by its absolute path.
 pub fn find_program(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     std::env::split_paths(&path)

@@ -35,12 +35,12 @@ const NODE: [Program; 4] = [go::KUBELET, go::KUBE_PROXY, go::COREDNS, go::JOBSET
 impl Programs {
     /// Builds what is missing. Compiling uses the processors and downloading the network, so they run at the same time.
     pub(crate) fn prepare(cache: &Cache, node: bool, extras: &[Extra]) -> Result<Self> {
-        debian::ensure_packages()?;
+        debian::ensure_packages(&debian::FOR_CLUSTER)?;
         let toolchain = Toolchain::find()?;
         thread::scope(|scope| {
             let images = scope.spawn(|| -> Result<Vec<Image>> {
                 if node {
-                    catalog::prepare(cache, &toolchain, extras)
+                    catalog::all(cache, &toolchain, extras)
                 } else {
                     Ok(Vec::new())
                 }

@@ -5,8 +5,7 @@ pub(crate) mod controller;
 use std::path::PathBuf;
 
 use anyhow::{Result, bail};
-use local_cluster::process::Task;
-use local_cluster::{cache, console, say};
+use local_cluster::{console, say};
 
 use crate::helm::Reference;
 use crate::layout;
@@ -31,21 +30,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     }
     let mut image = controller::image(&controller::build_release()?)?;
     image.reference.clone_from(reference);
-    let folder = layout::target().join(format!("image-{}", std::process::id()));
-    let written = image.write_layout(&folder).and_then(|()| {
-        // `-h`: the layers are links into the cache.
-        let archive = Task::new("tar")
-            .arg("-C")
-            .arg(&folder)
-            .args(["--owner=0", "--group=0", "-chf"]);
-        archive
-            .arg(std::path::absolute(&arguments.file)?)
-            .args(["oci-layout", "index.json", "manifest.json", "blobs"])
-            .text()?;
-        Ok(())
-    });
-    cache::remove(&folder)?;
-    written?;
+    let scratch = layout::target().join(format!("image-{}", std::process::id()));
+    image.save(&std::path::absolute(&arguments.file)?, &scratch)?;
     say!("{reference} ({} MB)", image.size()? / 1_000_000);
     let file = arguments.file.display();
     console::print(&format!(

@@ -1,32 +1,26 @@
 //! `cargo xtask test`: everything that must pass, in order, with the runners' own output.
 //!
-//! Nothing is skipped because something is missing: what the tests need is built, and a step that cannot run fails.
+//! On a new cluster nothing is skipped: what the tests need is built, and a step that cannot run fails. On an existing
+//! cluster the skipped tests are listed with the reason.
 
+mod existing;
+mod loader;
+mod on_cluster;
+mod skips;
 mod tools;
 
-use std::path::Path;
+use std::path::PathBuf;
 use std::sync::LazyLock;
 use std::thread;
 
 use anyhow::{Context, Result, anyhow};
-use local_cluster::image::catalog::Extra;
-use local_cluster::{Cluster, Options, console, say};
+use local_cluster::say;
 
 use crate::cargo::cargo;
 use crate::generate::Generate;
-use crate::image::controller;
 use crate::layout;
-use tools::Tools;
-
-const CLUSTER: &str = "test";
-/// The images of the step [`Step::Cluster`]: the demo's framework, and those with small images.
-const SMALL: [Extra; 5] = [
-    Extra::Torch,
-    Extra::Jax,
-    Extra::Xgboost,
-    Extra::Lightgbm,
-    Extra::Openmpi,
-];
+use on_cluster::Programs;
+use tools::{Tools, Where};
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -36,7 +30,15 @@ pub(crate) struct Arguments {
     /// Run training with every framework instead; its images take 7 GB of disk and 20 minutes to build
     #[arg(long, conflicts_with = "only")]
     frameworks: bool,
-    /// Leave the cluster up at the end, and print how to use it
+    /// Run the tests that need a cluster, on that of this kubeconfig; it must have JobSet, and neither Kubeflow Trainer nor
+    /// Kueue
+    #[arg(long, value_name = "FILE", conflicts_with = "only")]
+    kubeconfig: Option<PathBuf>,
+    /// How an image gets into the cluster's nodes: a shell command that reads a tar archive; kind, k3d and containerd on
+    /// this machine are recognised without it
+    #[arg(long, value_name = "COMMAND", requires = "kubeconfig")]
+    import: Option<String>,
+    /// Leave the cluster as it is at the end
     #[arg(long)]
     keep: bool,
     /// Arguments for the test programs, such as a part of a test's name
@@ -77,10 +79,13 @@ type Lazy<'a> = LazyLock<Result<Tools>, Box<dyn FnOnce() -> Result<Tools> + Send
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let steps = steps(arguments);
-    let tools: Lazy<'_> = LazyLock::new(Box::new(|| Tools::build(&steps)));
+    let cluster = match arguments.kubeconfig {
+        Some(_) => Where::Existing,
+        None => Where::New,
+    };
+    let tools: Lazy<'_> = LazyLock::new(Box::new(|| Tools::build(&steps, cluster)));
     thread::scope(|scope| {
-        let need_tools = steps.iter().any(|step| step.needs_tools());
-        if need_tools {
+        if steps.iter().any(|step| step.needs_tools()) {
             // In the background, while the first steps run.
             scope.spawn(|| LazyLock::force(&tools).is_ok());
         }
@@ -97,6 +102,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
 fn steps(arguments: &Arguments) -> Vec<Step> {
     if arguments.frameworks {
         return vec![Step::Frameworks];
+    }
+    if arguments.kubeconfig.is_some() {
+        return vec![Step::Cluster];
     }
     let wanted = |step: &Step| arguments.only.is_empty() || arguments.only.contains(step);
     USUAL.into_iter().filter(wanted).collect()
@@ -116,95 +124,23 @@ impl Step {
             Self::Lint => lint(),
             Self::Features => cargo(["check", "--no-default-features"]).shown(),
             Self::Generated => Generate::check().run(layout::repository()),
-            Self::Unit => {
-                let tools = get(tools)?;
-                // The ignored tests are those that need these programs.
-                cargo(["test", "--workspace", "--", "--include-ignored"])
-                    .args(&arguments.filter)
-                    .env("HELM", &tools.helm)
-                    .env("KUBECTL", &tools.kubectl)
-                    .shown()
-            }
-            Self::Cluster | Self::Frameworks => self.on_cluster(get(tools)?, arguments),
+            Self::Unit => unit(get(tools)?, &arguments.filter),
+            Self::Cluster => Programs::USUAL.run(get(tools)?, arguments),
+            Self::Frameworks => Programs::frameworks().run(get(tools)?, arguments),
         }
     }
 
     fn needs_tools(self) -> bool {
-        self == Self::Unit || self.cluster().is_some()
+        self == Self::Unit || self.programs().is_some()
     }
 
-    /// Returns the cluster on which a step runs.
-    fn cluster(self) -> Option<Options> {
-        let images = match self {
-            Self::Cluster => SMALL.to_vec(),
-            Self::Frameworks => Extra::all().to_vec(),
-            _ => return None,
-        };
-        Some(Options {
-            name: CLUSTER.to_owned(),
-            node: true,
-            images,
-        })
-    }
-
-    /// Returns the test programs that need a cluster, and which of their tests the step omits.
-    fn programs(self) -> &'static [(&'static str, Option<&'static str>)] {
+    /// Returns the test programs of a step that needs a cluster.
+    fn programs(self) -> Option<Programs> {
         match self {
-            // Kueue comes last: it stays in the cluster, and its webhooks see whatever is created from then on.
-            Self::Cluster => &[
-                ("cluster", None),
-                ("frameworks", Some("large::")),
-                ("kueue", None),
-            ],
-            Self::Frameworks => &[("frameworks", None)],
-            _ => &[],
+            Self::Cluster => Some(Programs::USUAL),
+            Self::Frameworks => Some(Programs::frameworks()),
+            _ => None,
         }
-    }
-
-    /// Runs a step's test programs on a new cluster.
-    fn on_cluster(self, tools: &Tools, arguments: &Arguments) -> Result<()> {
-        let program = controller::build_for_tests()?;
-        let options = self.cluster().context("the step has no cluster")?;
-        let cluster = Cluster::up(&options)?;
-        let tested = self.test_on(&cluster, &program, tools, arguments);
-        if arguments.keep {
-            console::print(&cluster.exports());
-            return tested;
-        }
-        let removed = match &tested {
-            Ok(()) => cluster.down(),
-            Err(_) => cluster
-                .down_keeping_logs()
-                .map(|logs| say!("the cluster's logs are in {}", logs.display())),
-        };
-        tested.and(removed)
-    }
-
-    fn test_on(self, cluster: &Cluster, program: &Path, tools: &Tools, arguments: &Arguments) -> Result<()> {
-        let image = controller::image(program)?;
-        cluster.import(&image)?;
-        if let Some(clients) = &tools.clients {
-            cluster.import(&clients.kueue.image)?;
-        }
-        for (name, without) in self.programs() {
-            // One after the other: each of these tests has the cluster for itself.
-            let mut tests = cargo(["test", "--workspace", "--test", name, "--", "--test-threads=1"])
-                .args(without.map(|tests| format!("--skip={tests}")))
-                .args(&arguments.filter)
-                .env("TRAINER_TEST_KUBECONFIG", cluster.kubeconfig())
-                .env("TRAINER_TEST_IMAGE", &image.reference)
-                .env("TRAINER_TEST_AUDIT_LOG", cluster.audit_log())
-                .env("HELM", &tools.helm)
-                .env("KUBECTL", &tools.kubectl);
-            if let Some(clients) = &tools.clients {
-                tests = tests
-                    .env("SDK_PYTHON", &clients.sdk)
-                    .env("TRAINER_TEST_KUEUE_CHART", &clients.kueue.chart)
-                    .env("TRAINER_TEST_KUEUE_IMAGE", &clients.kueue.image.reference);
-            }
-            tests.shown()?;
-        }
-        Ok(())
     }
 }
 
@@ -215,5 +151,14 @@ fn lint() -> Result<()> {
     cargo(["clippy"])
         .args(on_cluster.concat())
         .args(["--bench", "load", "--", "-D", "warnings"])
+        .shown()
+}
+
+fn unit(tools: &Tools, filter: &[String]) -> Result<()> {
+    // The ignored tests are those that need these programs.
+    cargo(["test", "--workspace", "--", "--include-ignored"])
+        .args(filter)
+        .env("HELM", &tools.helm)
+        .env("KUBECTL", &tools.kubectl)
         .shown()
 }

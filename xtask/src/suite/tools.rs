@@ -1,4 +1,4 @@
-//! Programs that the tests run, apart from the cluster's own. Built while the first steps run.
+//! Programs that the tests run, apart from the cluster's own.
 
 use std::path::PathBuf;
 
@@ -25,9 +25,17 @@ pub(super) struct Clients {
     pub(super) kueue: Kueue,
 }
 
+/// The cluster on which steps run.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Where {
+    /// One made for them.
+    New,
+    Existing,
+}
+
 impl Tools {
-    /// Builds what these steps need. Needs Go.
-    pub(super) fn build(steps: &[Step]) -> Result<Self> {
+    /// Builds what these steps need, the programs of a new cluster included. Needs Go.
+    pub(super) fn build(steps: &[Step], cluster: Where) -> Result<Self> {
         let (toolchain, cache) = (Toolchain::find()?, Cache::open()?);
         let kubectl = toolchain.build(&cache, go::KUBECTL)?;
         let helm = toolchain.build(&cache, go::HELM)?;
@@ -36,8 +44,10 @@ impl Tools {
         } else {
             None
         };
-        for options in steps.iter().filter_map(|step| step.cluster()) {
-            options.prepare(&cache)?;
+        if cluster == Where::New {
+            for programs in steps.iter().filter_map(|step| step.programs()) {
+                programs.cluster().prepare(&cache)?;
+            }
         }
         let clients = match sdk {
             Some(sdk) => Some(Clients {

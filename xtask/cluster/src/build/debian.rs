@@ -10,23 +10,33 @@ use crate::image::layer::{self, Layer};
 use crate::process::{Task, find_program};
 use crate::say;
 
-/// Commands that the cluster needs, and the Debian package of each.
-const NEEDED: [(&str, &str); 12] = [
-    ("containerd", "containerd"),
-    ("runc", "runc"),
-    ("iptables", "iptables"),
-    ("nft", "nftables"),
-    ("conntrack", "conntrack"),
+/// A command, and the Debian package that it comes from.
+type Needed = (&'static str, &'static str);
+
+/// What building images needs.
+pub(crate) const FOR_IMAGES: [Needed; 5] = [
     ("debootstrap", "debootstrap"),
-    ("ip", "iproute2"),
-    ("nsenter", "util-linux"),
-    ("setsid", "util-linux"),
+    ("unshare", "util-linux"),
     ("mount", "mount"),
     ("gcc", "gcc"),
     ("ldd", "libc-bin"),
 ];
+/// What running a cluster needs.
+pub(crate) const FOR_CLUSTER: [Needed; 9] = [
+    ("containerd", "containerd"),
+    ("runc", "runc"),
+    (BRIDGE, "containernetworking-plugins"),
+    ("iptables", "iptables"),
+    ("nft", "nftables"),
+    ("conntrack", "conntrack"),
+    ("ip", "iproute2"),
+    ("nsenter", "util-linux"),
+    ("setsid", "util-linux"),
+];
 /// Where Debian installs the CNI plugins.
 pub(crate) const CNI_PLUGINS: &str = "/usr/lib/cni";
+/// One of the plugins, which is not on `PATH`.
+const BRIDGE: &str = "/usr/lib/cni/bridge";
 
 /// The Debian release of the images. The Python requirements are pinned for its Python, 3.11.
 const SUITE: &str = "bookworm";
@@ -52,15 +62,12 @@ const UNREAD: [&str; 6] = [
 ];
 
 /// Installs the packages that are missing on this machine. Without apt-get, fails with their names.
-pub(crate) fn ensure_packages() -> Result<()> {
-    let mut missing: Vec<&str> = NEEDED
+pub(crate) fn ensure_packages(needed: &[Needed]) -> Result<()> {
+    let mut missing: Vec<&str> = needed
         .iter()
         .filter(|(command, _)| find_program(command).is_none())
         .map(|(_, package)| *package)
         .collect();
-    if !Path::new(CNI_PLUGINS).join("bridge").is_file() {
-        missing.push("containernetworking-plugins");
-    }
     missing.sort_unstable();
     missing.dedup();
     if missing.is_empty() {

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::Image;
 use super::layer;
 use crate::build::go::{self, Toolchain};
-use crate::build::python;
+use crate::build::{debian, python};
 use crate::cache::Cache;
 
 /// The pod sandbox. containerd's settings name it.
@@ -130,20 +130,26 @@ impl Extra {
     }
 }
 
-/// Builds what is missing, and returns all images of a cluster.
-pub fn prepare(cache: &Cache, toolchain: &Toolchain, extras: &[Extra]) -> Result<Vec<Image>> {
-    let mut images = vec![
-        Image {
-            reference: PAUSE.to_owned(),
-            layers: vec![layer::of_program(cache, toolchain, go::PAUSE, "pause")?],
-            config: json!({"Entrypoint": ["/pause"]}),
-        },
-        Image {
-            reference: PYTHON.to_owned(),
-            layers: python::layers(cache, &[])?,
-            config: python_config("/", &[]),
-        },
-    ];
+/// Builds what is missing, and returns all images of a cluster: the pod sandbox's first.
+pub(crate) fn all(cache: &Cache, toolchain: &Toolchain, extras: &[Extra]) -> Result<Vec<Image>> {
+    let sandbox = Image {
+        reference: PAUSE.to_owned(),
+        layers: vec![layer::of_program(cache, toolchain, go::PAUSE, "pause")?],
+        config: json!({"Entrypoint": ["/pause"]}),
+    };
+    let mut images = vec![sandbox];
+    images.extend(for_pods(cache, extras)?);
+    Ok(images)
+}
+
+/// Builds what is missing, and returns the images of test pods: `localhost/python:1`, and those on demand.
+pub fn for_pods(cache: &Cache, extras: &[Extra]) -> Result<Vec<Image>> {
+    debian::ensure_packages(&debian::FOR_IMAGES)?;
+    let mut images = vec![Image {
+        reference: PYTHON.to_owned(),
+        layers: python::layers(cache, &[])?,
+        config: python_config("/", &[]),
+    }];
     // In the order of the catalogue: the same images in any order are the same set.
     for extra in Extra::all().iter().filter(|extra| extras.contains(extra)) {
         images.push(extra.image(cache)?);

@@ -12,7 +12,8 @@ use anyhow::Result;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use crate::cache::Key;
+use crate::cache::{self, Key};
+use crate::process::Task;
 use layer::Layer;
 
 /// An image, as `docker build` would make it.
@@ -69,8 +70,26 @@ impl Image {
         self.layers.iter().map(Layer::size).sum()
     }
 
+    /// Writes the image as a tar archive, which is both an OCI archive and what `docker load` reads. `scratch` is a folder
+    /// that is made and removed.
+    pub fn save(&self, file: &Path, scratch: &Path) -> Result<()> {
+        cache::remove(scratch)?;
+        let saved = self.write_layout(scratch).and_then(|()| {
+            Task::new("tar")
+                .arg("-C")
+                .arg(scratch)
+                // `-h`: the layers are links into the cache.
+                .args(["--owner=0", "--group=0", "-chf"])
+                .arg(file)
+                .args(["oci-layout", "index.json", "manifest.json", "blobs"])
+                .text()
+        });
+        cache::remove(scratch)?;
+        saved.map(drop)
+    }
+
     /// Writes the image as an OCI layout into a folder. Layers are symbolic links into the cache.
-    pub fn write_layout(&self, folder: &Path) -> Result<()> {
+    pub(crate) fn write_layout(&self, folder: &Path) -> Result<()> {
         let blobs = folder.join("blobs/sha256");
         fs::create_dir_all(&blobs)?;
         let mut layers = Vec::new();
