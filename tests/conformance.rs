@@ -20,6 +20,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use program::{Pending, documents, golden, trainer, verdicts};
+use trainer::api::names::SNAPSHOT_DIGEST_ANNOTATION;
 use trainer::k8s::quantity::Quantity;
 
 /// Objects that say nothing when they are empty.
@@ -174,11 +175,15 @@ fn objects(text: &str) -> BTreeMap<String, Value> {
         if snapshot || INPUTS.contains(&kind.as_str()) {
             continue;
         }
-        let object = if kind == "Secret" {
+        let mut object = if kind == "Secret" {
             keys_only(&object)
         } else {
             object
         };
+        // Ours alone: which runtime snapshot the JobSet was built from.
+        if let Some(Value::Object(annotations)) = object.pointer_mut("/metadata/annotations") {
+            annotations.remove(SNAPSHOT_DIGEST_ANNOTATION);
+        }
         objects.insert(format!("{kind}/{name}"), normal("", &object).unwrap_or_default());
     }
     objects

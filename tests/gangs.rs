@@ -336,11 +336,11 @@ fn what_is_needed_of_the_cluster_is_named_and_what_cannot_be_looked_up_is_a_warn
             .contains("PriorityClass \"gold\"")
     );
 
-    let snapshot = {
+    let (snapshot, jobset) = {
         observed.priority_classes.insert("gold".to_owned(), Known::Exists);
         let plan = with(&observed).1.unwrap();
         assert!(plan.warnings.is_empty(), "{:?}", plan.warnings);
-        plan.snapshot
+        (plan.snapshot, serde_json::from_value(plan.jobset.object).unwrap())
     };
     let unknown = Known::Unknown("forbidden".to_owned());
     observed.priority_classes.insert("gold".to_owned(), unknown);
@@ -351,7 +351,8 @@ fn what_is_needed_of_the_cluster_is_named_and_what_cannot_be_looked_up_is_a_warn
         plan.warnings
     );
 
-    // A snapshot says as much as the runtime that it was taken of.
+    // A snapshot says as much as the runtime that it was taken of, once there is a JobSet of it.
     observed.snapshot = snapshot;
+    observed.jobset = Some(jobset);
     assert!(with(&observed).0.gang);
 }

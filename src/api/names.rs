@@ -87,6 +87,8 @@ pub const JOB_INDEX_FIELD_PATH: &str = "metadata.labels['jobset.sigs.k8s.io/job-
 pub const SNAPSHOT_SUFFIX: &str = "-runtime-snapshot";
 /// Key of the snapshot ConfigMap.
 pub const SNAPSHOT_KEY: &str = "runtime";
+/// Annotation of a JobSet: the digest of the runtime snapshot that it was built from.
+pub const SNAPSHOT_DIGEST_ANNOTATION: &str = "trainer.kubeflow.org/runtime-snapshot-digest";
 
 /// ConfigMap in the controller's namespace that tells clients the version.
 pub const PUBLIC_CONFIG_MAP: &str = "kubeflow-trainer-public";
@@ -255,6 +257,8 @@ pub mod condition {
     pub const REASON_DEADLINE: &str = "DeadlineExceeded";
     /// Reason of `Failed` when the kind in `runtimeRef` is not known.
     pub const REASON_RUNTIME_NOT_SUPPORTED: &str = "TrainingRuntimeNotSupported";
+    /// Reason of `Failed` when the JobSet is gone and it is not known whether it had ended.
+    pub const REASON_JOBSET_LOST: &str = "JobSetLost";
     /// Reason of `Stalled`, and of the Warning event about it.
     pub const REASON_RESOURCES: &str = "TrainJobResourcesCreationFailed";
     /// Message of `Suspended` True.

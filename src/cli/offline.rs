@@ -319,6 +319,7 @@ impl Offline {
             .find(|c| c.metadata.name.as_ref() == Some(&snapshot) && here(&c.metadata.namespace));
         Observed {
             jobset: jobset.cloned(),
+            deleted: None,
             snapshot: snapshot.cloned(),
             runtime_classes: self.runtime_classes.clone(),
             limit_ranges: self

@@ -1,16 +1,15 @@
 //! Third step: the plan is carried out.
 //!
-//! Client. Objects are made before the JobSet that uses them. The JobSet is made by server-side apply without force:
-//! one of that name that appeared meanwhile, perhaps someone else's, is not taken over. An existing JobSet only gets
-//! the difference that the plan found.
+//! Client. Objects are made before the JobSet that uses them. The JobSet is created and never applied: one of that name
+//! that exists is not taken over. An existing JobSet only gets the difference that the plan found.
 
 use std::sync::Arc;
 
-use k8s_openapi::api::core::v1::ConfigMap;
+use kube::Api;
 use kube::api::{Patch, PatchParams, PostParams};
-use kube::{Api, ResourceExt};
 use serde_json::{Value, json};
 
+use super::client;
 use super::context::{Context, Guarded};
 use super::decide::Decision;
 use super::error::{Class, Doing, Error, kind_missing, unknown_field};
@@ -45,11 +44,10 @@ pub(super) async fn apply(ctx: &Context, fetched: &Fetched<'_>, decision: Decisi
             };
         }
         Decision::Apply(plan) => execute(ctx, fetched, *plan).await,
-        Decision::Refuse { error, stop: false } => Err(error),
-        Decision::Refuse { error, stop: true } => {
-            let stop = json!({"spec": {"suspend": true}});
-            patch(ctx, fetched, stop).await.and(Err(error))
-        }
+        Decision::Suspend => patch(ctx, fetched, json!({"spec": {"suspend": true}}))
+            .await
+            .map(|jobset| (jobset, false)),
+        Decision::Refuse(error) => Err(error),
     };
     match result {
         Ok((jobset, changed)) => Applied {
@@ -94,10 +92,10 @@ async fn execute(
     }
     // A Secret that is there before the snapshot may be one of an older job of the same name.
     for secret in &secrets {
-        objects::create_secret(ctx, fetched, secret, snapshot.is_none()).await?;
+        objects::create_secret(ctx, fetched, secret).await?;
     }
     if let Some(snapshot) = snapshot {
-        create_snapshot(ctx, fetched, &snapshot).await?;
+        objects::ensure(ctx, fetched, json!(snapshot), Served::Whole).await?;
     }
     for config_map in &config_maps {
         objects::ensure(ctx, fetched, json!(config_map), Served::Whole).await?;
@@ -123,17 +121,9 @@ async fn execute(
     Ok((jobset, changed))
 }
 
-/// Creates the snapshot. One that exists by now is read by the next try.
-async fn create_snapshot(ctx: &Context, fetched: &Fetched<'_>, snapshot: &ConfigMap) -> Result<(), Error> {
-    ctx.api::<ConfigMap>(fetched.key)
-        .create(&post(), snapshot)
-        .await
-        .map(|_| ())
-        .doing(|| format!("create ConfigMap {}", snapshot.name_any()))
-}
-
-/// Makes the JobSet, and tells whether it is new. One that exists by now is fine if it is the job's own; the watch
-/// brings it soon. It is looked for after every refusal, as JobSet's webhook may not let it be applied again.
+/// Creates the JobSet, and reports whether it is new. One that exists by now is the job's own, made by a try whose answer
+/// was lost, or it is left alone. It is looked for after every refusal, since a quota or a webhook may refuse a second
+/// creation before the API server says that the name is taken.
 async fn create(
     ctx: &Context,
     fetched: &Fetched<'_>,
@@ -141,12 +131,12 @@ async fn create(
 ) -> Result<(Arc<Guarded<JobSet>>, bool), Error> {
     let name = &fetched.key.name;
     let api: Api<JobSet> = ctx.api(fetched.key);
-    let refusal = match api.patch(name, &patch_params(), &Patch::Apply(&object)).await {
-        Ok(created) if own_jobset(fetched.job, &created).is_some() => {
+    let refusal = match client::create_strictly::<JobSet>(&ctx.client, fetched.key, &object).await {
+        Ok(created) => {
             tracing::info!("created JobSet");
+            ctx.deleted.forget(fetched.key);
             return Ok((remember(ctx, fetched, created), true));
         }
-        Ok(_) => return Err(foreign(name)),
         Err(error) if kind_missing(&error) => {
             return Err(Error::KindMissing {
                 kind: names::JOBSET.to_owned(),
@@ -167,20 +157,13 @@ async fn create(
         return Err(refusal);
     }
     match api.get_opt(name).await.doing(|| format!("get JobSet {name}"))? {
-        Some(existing) if own_jobset(fetched.job, &existing).is_some() => {
+        Some(existing) if own_jobset(fetched.job, &existing).is_none() => {
+            Err(fetched.not_ours(names::JOBSET, name, &existing.metadata))
+        }
+        Some(existing) if existing.metadata.deletion_timestamp.is_none() => {
             Ok((remember(ctx, fetched, existing), false))
         }
-        // Without force, a field that someone else set to another value is a conflict; where there is none, JobSet
-        // does not let the spec change.
-        Some(_) => Err(foreign(name)),
-        None => Err(refusal),
-    }
-}
-
-fn foreign(name: &str) -> Error {
-    Error::Foreign {
-        kind: names::JOBSET.to_owned(),
-        name: name.to_owned(),
+        _ => Err(refusal),
     }
 }
 

@@ -45,6 +45,8 @@ pub(super) struct Context {
     pub written_jobs: Written<Guarded<TrainJob>>,
     /// JobSets that were written and not seen since.
     pub written_jobsets: Written<Guarded<JobSet>>,
+    /// JobSets that were seen to be deleted.
+    pub deleted: Deleted,
     /// What need not be compared again.
     pub compared: Compared,
     /// The jobs that wait.
@@ -80,6 +82,7 @@ impl Context {
         self.queue.forget(key);
         self.retries.forget(key);
         self.written_jobs.forget(key);
+        self.deleted.forget(key);
         self.compared.forget(key);
         self.gangs.forget(key);
     }
@@ -98,6 +101,32 @@ where
     let mut key = ObjectRef::new(name);
     key.namespace = namespace.map(str::to_owned);
     store.get(&key)
+}
+
+/// The last states of JobSets that were seen to be deleted while their TrainJob stayed.
+#[derive(Debug, Default)]
+pub(super) struct Deleted(Mutex<HashMap<Key, JobSet>>);
+
+impl Deleted {
+    /// Keeps the last state of a JobSet.
+    pub(super) fn put(&self, key: Key, jobset: JobSet) {
+        self.lock().insert(key, jobset);
+    }
+
+    /// Returns the last state of a job's own JobSet.
+    pub(super) fn of(&self, key: &Key, job: &TrainJob) -> Option<JobSet> {
+        let found = self.lock().get(key).cloned()?;
+        job.controls(&found.metadata).then_some(found)
+    }
+
+    /// Forgets the JobSet of a job.
+    pub(super) fn forget(&self, key: &Key) {
+        self.lock().remove(key);
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<Key, JobSet>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// The suspended jobs whose JobSet was found to be as it should be, by the generations of both: it need not be

@@ -11,42 +11,33 @@ use crate::status::Due;
 pub(super) enum Decision {
     /// Nothing is built.
     Leave,
+    /// The JobSet is suspended.
+    Suspend,
     /// The plan is carried out.
     Apply(Box<Plan>),
-    /// The job cannot be built; a running JobSet of a job that is to be suspended stops all the same.
-    Refuse {
-        /// Why.
-        error: Error,
-        /// Whether the JobSet must stop.
-        stop: bool,
-    },
+    /// The job cannot be built, for this reason.
+    Refuse(Error),
 }
 
 /// Decides what is to be done.
 pub(super) fn decide(config: &Config, fetched: &mut Fetched<'_>) -> Decision {
-    if fetched.due != Due::Build {
-        return Decision::Leave;
+    match fetched.due {
+        Due::Build | Due::Lost => {}
+        Due::Suspend => return Decision::Suspend,
+        Due::Nothing | Due::Observe => return Decision::Leave,
     }
-    let stop = fetched.job.suspended() && fetched.jobset().is_some_and(|j| !j.suspended());
-    let Facts {
-        runtime,
-        mut observed,
-    } = match std::mem::replace(&mut fetched.facts, Ok(Facts::default())) {
+    let facts = match std::mem::replace(&mut fetched.facts, Ok(Facts::default())) {
         Ok(facts) => facts,
-        Err(error) => return Decision::Refuse { error, stop },
+        Err(error) => return Decision::Refuse(error),
     };
-    observed.jobset = fetched.jobset().cloned();
     let inputs = Inputs {
         job: fetched.job,
-        runtime: runtime.as_deref(),
+        runtime: facts.runtime.as_deref(),
         config,
-        observed: &observed,
+        observed: &facts.observed,
     };
     match plan(&inputs) {
         Ok(plan) => Decision::Apply(Box::new(plan)),
-        Err(problems) => Decision::Refuse {
-            error: Error::Refused(problems),
-            stop,
-        },
+        Err(problems) => Decision::Refuse(Error::Refused(problems)),
     }
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use kube::core::Status;
 
+use crate::api::names::condition;
 use crate::k8s::path::FieldPath;
 use crate::k8s::problem::{Problems, Reason};
 use crate::plan::Served;
@@ -38,6 +39,20 @@ pub(super) enum Error {
         /// Name of the object.
         name: String,
     },
+    /// An object of an earlier TrainJob of the same name is about to be collected.
+    #[error("{kind} {name} belongs to an earlier TrainJob of this name; waiting until it is deleted")]
+    Predecessor {
+        /// Kind of the object.
+        kind: String,
+        /// Name of the object.
+        name: String,
+    },
+    /// The job's JobSet is gone, and nobody saw whether it had ended.
+    #[error(
+        "the JobSet is gone and it is not known whether it had ended, so the job does not run a second time: create a new \
+         TrainJob to run it again"
+    )]
+    JobSetLost,
     /// The API server does not know a kind that the job needs.
     #[error(
         "the cluster does not serve {kind} ({api_version}): {}, the job starts as soon as it is there",
@@ -148,9 +163,19 @@ impl Error {
             | Self::KindMissing { .. }
             | Self::Dropped { .. }
             | Self::OldJobSet { .. } => Class::Waiting,
+            Self::Predecessor { .. } => Class::Conflict,
+            Self::JobSetLost => Class::Impossible,
             Self::Api { source, .. } => class_of(source),
             Self::TimedOut(_) => Class::Unavailable,
             Self::Panicked(_) => Class::Internal,
+        }
+    }
+
+    /// Returns the reason of the condition `Failed` that an impossible job gets.
+    pub(super) fn reason(&self) -> &'static str {
+        match self {
+            Self::JobSetLost => condition::REASON_JOBSET_LOST,
+            _ => condition::REASON_RUNTIME_NOT_SUPPORTED,
         }
     }
 
@@ -208,15 +233,14 @@ pub(super) fn kind_missing(error: &kube::Error) -> bool {
     }
 }
 
-/// Gives the field that the schema of a kind does not have. The API server answers so to server-side apply, and calls it
-/// an internal error.
+/// Returns the first field that the schema of a kind does not have. The API server names it when a field must be known.
 pub(super) fn unknown_field(error: &kube::Error) -> Option<String> {
     let kube::Error::Api(status) = error else {
         return None;
     };
-    let (before, _) = status.message.split_once(": field not declared in schema")?;
-    let (_, field) = before.rsplit_once("): ").unwrap_or(("", before));
-    Some(field.trim_start_matches('.').to_owned())
+    let (_, after) = status.message.split_once("unknown field \"")?;
+    let (field, _) = after.split_once('"')?;
+    Some(field.to_owned())
 }
 
 /// Tells whether the object does not exist.
@@ -307,15 +331,12 @@ mod tests {
     #[test]
     fn a_field_that_the_schema_does_not_have_is_found_in_the_answer() {
         let answer = |message: &str| {
-            let status = Status::failure(message, "InternalError").with_code(500);
+            let status = Status::failure(message, "BadRequest").with_code(400);
             unknown_field(&kube::Error::Api(status.boxed()))
         };
-        let message = "failed to create typed patch object (a/b; jobset.x-k8s.io/v1alpha2, Kind=JobSet): \
-                       .spec.replicatedJobs[name=\"node\"].x: field not declared in schema";
-        assert_eq!(
-            answer(message).as_deref(),
-            Some("spec.replicatedJobs[name=\"node\"].x")
-        );
+        let message = "JobSet in version \"v1alpha2\" cannot be handled as a JobSet: strict decoding error: \
+                       unknown field \"spec.replicatedJobs[0].x\", unknown field \"spec.y\"";
+        assert_eq!(answer(message).as_deref(), Some("spec.replicatedJobs[0].x"));
         assert_eq!(answer("no"), None);
     }
 

@@ -8,8 +8,9 @@ use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::ConfigMap;
-use kube::core::{ApiResource, DynamicObject};
-use kube::{Api, ResourceExt};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::core::{ApiResource, DeserializeGuard, DynamicObject};
+use kube::{Api, Resource, ResourceExt};
 
 use super::context::{Context, Guarded, Key};
 use super::error::{Doing, Error, kind_missing, not_found};
@@ -17,6 +18,9 @@ use super::watch::State;
 use crate::api::{JobSet, TrainJob, names};
 use crate::plan::{self, Inputs, Observed, Runtime, Served};
 use crate::status::{Due, due, own_jobset};
+
+/// How long an object of the wanted name may still be one of an earlier job that is about to be collected.
+pub(super) const COLLECTED_WITHIN: Duration = Duration::from_secs(60);
 
 /// What there is of a job.
 pub(super) struct Fetched<'a> {
@@ -28,9 +32,6 @@ pub(super) struct Fetched<'a> {
     pub jobset: Option<Arc<Guarded<JobSet>>>,
     /// How much is to be done.
     pub due: Due,
-    /// Whether this looks like the first build, so that no snapshot was looked for. Where there is one all the same,
-    /// its creation conflicts, and the next try reads it.
-    pub first: bool,
     /// What a build needs, or why it cannot be known.
     pub facts: Result<Facts, Error>,
     /// When all this was read.
@@ -42,7 +43,7 @@ pub(super) struct Fetched<'a> {
 pub(super) struct Facts {
     /// The runtime, unless a snapshot stands for it.
     pub runtime: Option<Arc<Runtime>>,
-    /// Facts of the cluster, without the JobSet.
+    /// Facts of the cluster.
     pub observed: Observed,
 }
 
@@ -53,6 +54,26 @@ impl Fetched<'_> {
         created
             .and_then(|created| Duration::try_from(self.now.duration_since(created.0)).ok())
             .unwrap_or_default()
+    }
+
+    /// Returns the error for an object that belongs to something else: soon gone if that is an earlier TrainJob.
+    pub(super) fn not_ours(&self, kind: &str, name: &str, metadata: &ObjectMeta) -> Error {
+        let (kind, name) = (kind.to_owned(), name.to_owned());
+        let controller = metadata
+            .owner_references
+            .iter()
+            .flatten()
+            .find(|owner| owner.controller == Some(true));
+        let of_predecessor = controller.is_some_and(|owner| {
+            owner.kind == names::TRAIN_JOB
+                && owner.api_version == names::API_VERSION
+                && owner.name == self.job.name()
+        });
+        if of_predecessor && self.age() <= COLLECTED_WITHIN {
+            Error::Predecessor { kind, name }
+        } else {
+            Error::Foreign { kind, name }
+        }
     }
 
     /// The JobSet, if it can be read.
@@ -68,40 +89,50 @@ pub(super) async fn fetch<'a>(
     job: &'a TrainJob,
     seen: Instant,
 ) -> Result<Fetched<'a>, Error> {
+    let now = Timestamp::now();
     let mut fetched = Fetched {
         key,
         job,
         jobset: None,
-        due: due(job, None, Timestamp::now()),
-        first: false,
+        due: due(job, None, None, now),
         facts: Ok(Facts::default()),
-        now: Timestamp::now(),
+        now,
     };
     if fetched.due == Due::Nothing {
         return Ok(fetched);
     }
-    match jobset(ctx, key, job).await {
-        Ok(jobset) => fetched.jobset = jobset,
+    let mut existing = match jobset(ctx, key, job).await {
+        Ok(existing) => existing,
         Err(error @ Error::KindMissing { .. }) => {
             fetched.facts = Err(error);
             return Ok(fetched);
         }
         Err(error) => return Err(error),
-    }
-    fetched.due = due(job, fetched.jobset(), fetched.now);
-    if let (Due::Build, Some(jobset)) = (fetched.due, fetched.jobset()) {
-        if ctx.compared.known(key, job, jobset) {
-            fetched.due = Due::Observe;
-        } else {
-            fetched.jobset = live_jobset(ctx, key, job).await?;
-            fetched.due = due(job, fetched.jobset(), fetched.now);
+    };
+    let deleted = ctx.deleted.of(key, job);
+    let judge = |existing: &Existing| due(job, existing.own(), deleted.as_ref(), now);
+    fetched.due = judge(&existing);
+    let known = |jobset: &JobSet| ctx.compared.known(key, job, jobset);
+    match (fetched.due, existing.own()) {
+        (Due::Build, Some(jobset)) if known(jobset) => fetched.due = Due::Observe,
+        (Due::Build, Some(_)) | (Due::Lost, _) => {
+            existing = live_jobset(ctx, key, job).await?;
+            fetched.due = judge(&existing);
         }
+        _ => {}
     }
-    if fetched.due == Due::Build {
-        let tried = job.status.is_some() || ctx.retries.count(key) > 0;
-        fetched.first = fetched.jobset.is_none() && !tried;
-        fetched.facts = facts(ctx, key, job, fetched.first, seen).await;
-    }
+    fetched.facts = match (fetched.due, &existing) {
+        (Due::Build, Existing::Other(other)) => Err(fetched.not_ours(names::JOBSET, &key.name, other.meta())),
+        (Due::Build, _) => facts(ctx, &fetched, existing.own().cloned(), deleted.clone(), seen).await,
+        (Due::Lost, _) => Err(Error::JobSetLost),
+        _ => Ok(Facts::default()),
+    };
+    fetched.jobset = match existing {
+        Existing::Own(jobset) => Some(jobset),
+        // Its end counts although it is gone.
+        _ if fetched.due == Due::Observe => deleted.map(|jobset| Arc::new(DeserializeGuard(Ok(jobset)))),
+        _ => None,
+    };
     Ok(fetched)
 }
 
@@ -119,60 +150,79 @@ pub(super) async fn unreadable(ctx: &Context, key: &Key, what: &str) -> Error {
     Error::Unreadable(found.map_or_else(|| what.to_owned(), |e| format!("{}: {}", e.path(), e.inner())))
 }
 
-/// Finds the job's own JobSet; one of the same name that belongs to someone else counts as none.
-async fn jobset(ctx: &Context, key: &Key, job: &TrainJob) -> Result<Option<Arc<Guarded<JobSet>>>, Error> {
+/// What there is under the name of a job's JobSet.
+enum Existing {
+    Nothing,
+    /// The job's own JobSet.
+    Own(Arc<Guarded<JobSet>>),
+    /// A JobSet of something else.
+    Other(Arc<Guarded<JobSet>>),
+}
+
+impl Existing {
+    fn of(job: &TrainJob, found: Option<Arc<Guarded<JobSet>>>) -> Result<Self, Error> {
+        let Some(guarded) = found else {
+            return Ok(Self::Nothing);
+        };
+        match &guarded.0 {
+            Ok(jobset) if own_jobset(job, jobset).is_some() => Ok(Self::Own(guarded)),
+            Err(broken) if job.controls(&broken.metadata) => Err(Error::UnreadableOther {
+                what: format!("JobSet {}", guarded.name_any()),
+                why: broken.error.clone(),
+            }),
+            _ => Ok(Self::Other(guarded)),
+        }
+    }
+
+    fn own(&self) -> Option<&JobSet> {
+        match self {
+            Self::Own(guarded) => guarded.0.as_ref().ok(),
+            Self::Nothing | Self::Other(_) => None,
+        }
+    }
+}
+
+/// Looks for the JobSet of the job's name in memory, or at the API server while the watch has no list.
+async fn jobset(ctx: &Context, key: &Key, job: &TrainJob) -> Result<Existing, Error> {
     if ctx.jobsets.state() != State::Listed {
         return live_jobset(ctx, key, job).await;
     }
-    own(job, ctx.jobset(key))
+    Existing::of(job, ctx.jobset(key))
 }
 
-async fn live_jobset(
-    ctx: &Context,
-    key: &Key,
-    job: &TrainJob,
-) -> Result<Option<Arc<Guarded<JobSet>>>, Error> {
+async fn live_jobset(ctx: &Context, key: &Key, job: &TrainJob) -> Result<Existing, Error> {
     match ctx.api::<Guarded<JobSet>>(key).get(&key.name).await {
-        Ok(jobset) => own(job, Some(Arc::new(jobset))),
+        Ok(jobset) => Existing::of(job, Some(Arc::new(jobset))),
         Err(error) if kind_missing(&error) => Err(Error::KindMissing {
             kind: names::JOBSET.to_owned(),
             api_version: names::JOBSET_API_VERSION.to_owned(),
             served: Served::Whole,
         }),
-        Err(error) if not_found(&error) => Ok(None),
+        Err(error) if not_found(&error) => Ok(Existing::Nothing),
         Err(error) => Err(error).doing(|| format!("get JobSet {}", key.name)),
     }
 }
 
-/// Keeps a JobSet if it is the job's own and can be read.
-fn own(job: &TrainJob, jobset: Option<Arc<Guarded<JobSet>>>) -> Result<Option<Arc<Guarded<JobSet>>>, Error> {
-    let Some(guarded) = jobset else { return Ok(None) };
-    let own = match &guarded.0 {
-        Ok(jobset) => own_jobset(job, jobset).is_some(),
-        Err(broken) if job.controls(&broken.metadata) => {
-            return Err(Error::UnreadableOther {
-                what: format!("JobSet {}", guarded.name_any()),
-                why: broken.error.clone(),
-            });
-        }
-        Err(_) => false,
-    };
-    Ok(own.then_some(guarded))
-}
-
-async fn facts(ctx: &Context, key: &Key, job: &TrainJob, first: bool, seen: Instant) -> Result<Facts, Error> {
-    let live = async || ctx.live.runtime(&ctx.client, key, job, seen).await;
-    let runtime = if first { live().await? } else { None };
-    let (snapshot, runtime) = match runtime {
-        Some(runtime) => (None, Some(runtime)),
-        None => match snapshot(ctx, key).await? {
-            Some(snapshot) => (Some(snapshot), None),
-            None => (None, live().await?),
-        },
-    };
+/// Reads what a build needs: the snapshot of a JobSet that exists or existed, and the live runtime where none counts.
+async fn facts(
+    ctx: &Context,
+    fetched: &Fetched<'_>,
+    jobset: Option<JobSet>,
+    deleted: Option<JobSet>,
+    seen: Instant,
+) -> Result<Facts, Error> {
+    let (key, job) = (fetched.key, fetched.job);
+    let built = jobset.is_some() || deleted.is_some();
     let mut observed = Observed {
-        snapshot,
+        snapshot: if built { snapshot(ctx, key).await? } else { None },
+        jobset,
+        deleted,
         ..Observed::default()
+    };
+    let runtime = if observed.needs_runtime() {
+        ctx.live.runtime(&ctx.client, key, job, seen).await?
+    } else {
+        None
     };
     let needed = plan::needed(&Inputs {
         job,
@@ -186,7 +236,8 @@ async fn facts(ctx: &Context, key: &Key, job: &TrainJob, first: bool, seen: Inst
     Ok(Facts { runtime, observed })
 }
 
-async fn snapshot(ctx: &Context, key: &Key) -> Result<Option<ConfigMap>, Error> {
+/// Reads the snapshot of a job's runtime.
+pub(super) async fn snapshot(ctx: &Context, key: &Key) -> Result<Option<ConfigMap>, Error> {
     let name = format!("{}{}", key.name, names::SNAPSHOT_SUFFIX);
     let found = ctx.api::<ConfigMap>(key).get_opt(&name).await;
     found.doing(|| format!("get ConfigMap {name}"))

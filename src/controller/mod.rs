@@ -52,7 +52,7 @@ use tracing_subscriber::EnvFilter;
 pub use options::{BindAddress, LogFormat, Options};
 pub use runtimes::Runtimes;
 
-use context::{Compared, Context};
+use context::{Compared, Context, Deleted};
 use events::Recorder;
 use gangs::Gangs;
 use live::Live;
@@ -169,6 +169,7 @@ async fn start(options: &Options, told: Told) -> Result<(Parts, impl Future<Outp
         gangs,
         written_jobs: Written::default(),
         written_jobsets: Written::default(),
+        deleted: Deleted::default(),
         compared: Compared::default(),
         queue: Queue::new(metrics.clone()),
         retries: Retries::default(),

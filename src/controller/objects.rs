@@ -4,7 +4,6 @@
 //! brought up to date while the job is suspended; one that belongs to someone else is left alone.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
@@ -17,25 +16,21 @@ use super::apply::{patch_params, post};
 use super::context::Context;
 use super::error::{Class, Doing, Error, kind_missing};
 use super::events::Note;
-use super::fetch::Fetched;
+use super::fetch::{COLLECTED_WITHIN, Fetched, snapshot};
 use super::keys;
 use crate::k8s::diff::{self, Change, Difference, Unkeyed};
 use crate::k8s::json as k8s_json;
 use crate::plan::{NewSecret, Served};
 
-/// How long a Secret of the wanted name may still be one of an older job that is about to be collected.
-const COLLECTED_WITHIN: Duration = Duration::from_secs(60);
-
 /// Creates a Secret unless it is there.
 ///
-/// Whose one is that exists cannot be seen. Once this job has its snapshot (`started`) it is this job's. Before, it is
-/// most likely one of an older job of the same name, which goes with that; one that stays was made by this program just
-/// before it was stopped, or by the job's author.
+/// We cannot read Secrets, so we cannot tell who owns an existing one. It is this job's if the job has its snapshot, since
+/// that is made later. Before, it is most likely one of an older job of the same name, which goes with that; one that stays
+/// was made by this program just before it was stopped, or by the job's author.
 pub(super) async fn create_secret(
     ctx: &Context,
     fetched: &Fetched<'_>,
     secret: &NewSecret,
-    started: bool,
 ) -> Result<(), Error> {
     let name = secret.metadata.name.as_deref().unwrap_or_default();
     let doing = || format!("create Secret {name}");
@@ -54,17 +49,20 @@ pub(super) async fn create_secret(
         .await
         .doing(doing)
     {
-        Ok(_) => Ok(()),
-        Err(error) if error.class() == Class::Conflict && (started || fetched.age() > COLLECTED_WITHIN) => {
-            Ok(())
+        Err(error) if error.class() != Class::Conflict => Err(error),
+        Err(_) if fetched.age() <= COLLECTED_WITHIN && !snapshot_is_ours(ctx, fetched).await? => {
+            Err(Error::Predecessor {
+                kind: "Secret".to_owned(),
+                name: name.to_owned(),
+            })
         }
-        // Whether it is, only the snapshot tells; the next try looks for it.
-        Err(error) if error.class() == Class::Conflict && !fetched.first => Err(Error::Foreign {
-            kind: "Secret".to_owned(),
-            name: name.to_owned(),
-        }),
-        Err(error) => Err(error),
+        _ => Ok(()),
     }
+}
+
+async fn snapshot_is_ours(ctx: &Context, fetched: &Fetched<'_>) -> Result<bool, Error> {
+    let found = snapshot(ctx, fetched.key).await?;
+    Ok(found.is_some_and(|snapshot| fetched.job.controls(&snapshot.metadata)))
 }
 
 fn bytes(content: BTreeMap<&'static str, String>) -> BTreeMap<String, ByteString> {
@@ -89,10 +87,9 @@ pub(super) async fn ensure(
     }
     match object.get().await? {
         None => object.create().await,
-        Some(existing) if !fetched.job.controls(existing.meta()) => Err(Error::Foreign {
-            kind: object.kind,
-            name: object.name,
-        }),
+        Some(existing) if !fetched.job.controls(existing.meta()) => {
+            Err(fetched.not_ours(&object.kind, &object.name, existing.meta()))
+        }
         Some(existing) => object.update(ctx, fetched, &json!(existing)).await,
     }
 }

@@ -122,7 +122,10 @@ async fn reconcile(ctx: &Context, key: &Key, job: &Guarded<TrainJob>, seen: Inst
 
 fn build<'a>(error: Option<&Error>, why: Option<&'a str>, done: bool) -> Build<'a> {
     match (error.map(Error::class), why) {
-        (Some(Class::Impossible), Some(why)) => Build::Impossible(why),
+        (Some(Class::Impossible), Some(message)) => Build::Impossible {
+            reason: error.map_or_else(Default::default, Error::reason),
+            message,
+        },
         (Some(class), Some(why)) if class.concerns_author() => Build::Failed(why),
         (None, _) if done => Build::Done,
         _ => Build::Skipped,

@@ -40,12 +40,27 @@ pub(super) fn jobset(ctx: &Context, event: &Event<Guarded<JobSet>>) {
         Event::Apply(jobset) | Event::InitApply(jobset) => wake_owner(jobset),
         Event::Delete(jobset) => {
             ctx.written_jobsets.gone(&key_of(jobset), jobset);
+            keep_last_state(ctx, jobset);
             wake_owner(jobset);
         }
         Event::Init => ctx.written_jobsets.clear(),
         // JobSets that are gone since the last list send no event of their own; and jobs that waited for the kind
         // are to be built now.
         Event::InitDone => wake_where(ctx, |_| true),
+    }
+}
+
+/// Keeps the last state of a deleted JobSet if its TrainJob stays: whether it had ended decides what becomes of the job.
+fn keep_last_state(ctx: &Context, jobset: &Guarded<JobSet>) {
+    let key = key_of(jobset);
+    let job = stored(&ctx.jobs.store, key.namespace.as_deref(), &key.name);
+    let job = job.as_ref().and_then(|job| job.0.as_ref().ok());
+    if let (Some(job), Ok(jobset)) = (job, &jobset.0)
+        && job.controls(&jobset.metadata)
+        && job.metadata.deletion_timestamp.is_none()
+        && !job.finished()
+    {
+        ctx.deleted.put(key, jobset.clone());
     }
 }
 

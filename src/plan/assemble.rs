@@ -7,8 +7,8 @@ use super::{owner, replicated_job};
 use crate::api::names;
 use crate::k8s::json as k8s_json;
 
-/// Completes the JobSet.
-pub(super) fn complete(draft: &mut Draft<'_>) {
+/// Completes the JobSet. `digest` is that of the runtime's snapshot.
+pub(super) fn complete(draft: &mut Draft<'_>, digest: &str) {
     let job = draft.job;
     let Value::Object(draft_jobset) = std::mem::take(&mut draft.jobset) else {
         return;
@@ -32,6 +32,8 @@ pub(super) fn complete(draft: &mut Draft<'_>) {
     let mut jobset = Value::Object(jobset);
     let metadata = k8s_json::object_mut(&mut jobset, &["metadata"]);
     metadata.insert("ownerReferences".to_owned(), json!([owner::reference(job)]));
+    k8s_json::object_mut(&mut jobset, &["metadata", "annotations"])
+        .insert(names::SNAPSHOT_DIGEST_ANNOTATION.to_owned(), json!(digest));
 
     let spec = k8s_json::object_mut(&mut jobset, &["spec"]);
     if spec.get("replicatedJobs").is_some_and(k8s_json::is_empty) {

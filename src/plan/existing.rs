@@ -6,7 +6,7 @@
 use serde_json::{Map, Value, json};
 
 use super::JobSetAction;
-use crate::api::{JobSet, TrainJob};
+use crate::api::{JobSet, TrainJob, names};
 use crate::k8s::diff::{self, Unkeyed};
 use crate::k8s::json as k8s_json;
 use crate::k8s::path::FieldPath;
@@ -43,12 +43,33 @@ pub(super) fn reconcile(
     {
         patch.insert("replicatedJobs".to_owned(), jobs);
     }
-    let action = if patch.is_empty() {
+    let mut action = json!({});
+    if !patch.is_empty() {
+        action["spec"] = Value::Object(patch);
+    }
+    if let Some(digest) = new_digest(existing, wanted) {
+        action["metadata"]["annotations"] = json!({names::SNAPSHOT_DIGEST_ANNOTATION: digest});
+    }
+    let action = if k8s_json::is_empty(&action) {
         JobSetAction::Keep
     } else {
-        JobSetAction::Patch(json!({ "spec": patch }))
+        JobSetAction::Patch(action)
     };
     (action, frozen(existing.spec.value(), wanted_spec))
+}
+
+/// Returns the digest of the wanted snapshot if the JobSet carries another one. One that carries none stays so.
+fn new_digest<'w>(existing: &JobSet, wanted: &'w Value) -> Option<&'w str> {
+    let carried = existing
+        .metadata
+        .annotations
+        .as_ref()?
+        .get(names::SNAPSHOT_DIGEST_ANNOTATION)?;
+    let wanted = k8s_json::text(
+        wanted,
+        &["metadata", "annotations", names::SNAPSHOT_DIGEST_ANNOTATION],
+    )?;
+    (wanted != carried).then_some(wanted)
 }
 
 /// Gives the existing list of replicated jobs with the mutable fields as they are wanted, or `None` when they are so.

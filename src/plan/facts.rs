@@ -27,7 +27,7 @@ pub struct Needed {
 /// Tells which facts a plan of these inputs looks at; nothing where no plan can be made.
 pub fn needed(inputs: &Inputs<'_>) -> Needed {
     // Most jobs have no gang; nothing more is read for them.
-    let speaks_of_gangs = match &inputs.observed.snapshot {
+    let speaks_of_gangs = match inputs.observed.snapshot() {
         Some(snapshot) => {
             let yaml = snapshot
                 .data

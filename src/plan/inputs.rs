@@ -38,6 +38,8 @@ pub struct Config {
 pub struct Observed {
     /// The job's JobSet.
     pub jobset: Option<JobSet>,
+    /// The last state of the job's JobSet, if it was seen to be deleted before it had ended.
+    pub deleted: Option<JobSet>,
     /// The ConfigMap of the job's runtime snapshot.
     pub snapshot: Option<ConfigMap>,
     /// RuntimeClasses.

@@ -50,13 +50,17 @@ use crate::k8s::problem::Problems;
 use draft::{Draft, Finished};
 use framework::Framework;
 
+/// What the author of a job must know when its JobSet is created a second time.
+const MADE_AGAIN: &str = "the JobSet was deleted before it had ended and is created again: training starts from its \
+                          beginning, or from its last checkpoint";
+
 /// All that is to be done for a job, in the order of the fields: no pod waits for what it mounts.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// Secrets, created once and never changed or read.
     pub secrets: Vec<NewSecret>,
-    /// The runtime as it is now, kept for the life of the job; created once, never changed. `None` when it is
-    /// there already.
+    /// The runtime as it is now, kept for the life of the JobSet that is made of it; it replaces an older one. `None` when
+    /// it is there already.
     pub snapshot: Option<ConfigMap>,
     /// Files for the pods.
     pub config_maps: Vec<ConfigMap>,
@@ -128,7 +132,12 @@ fn build(inputs: &Inputs<'_>, traced: bool) -> Result<Plan, Problems> {
     let (gang, gang_objects) = scheduler
         .and_then(|scheduler| gang::place(&mut draft, scheduler, framework, inputs.observed))
         .unzip();
-    draft.stage(&Stage::Assemble, assemble::complete);
+    draft.stage(&Stage::Assemble, |draft| {
+        assemble::complete(draft, &resolved.digest);
+    });
+    if inputs.observed.jobset.is_none() && inputs.observed.deleted.is_some() {
+        draft.warnings.push(MADE_AGAIN.to_owned());
+    }
 
     let Finished {
         jobset: object,

@@ -1,4 +1,6 @@
-//! Which runtime a job is built from: the snapshot of its first build where there is one, else the live one.
+//! Which runtime a job is built from: the snapshot that its JobSet was built from, else the live one.
+//!
+//! Whoever may write ConfigMaps may write a snapshot, so one counts only for a JobSet that carries its digest.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -6,8 +8,9 @@ use std::collections::BTreeMap;
 use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
 
-use super::{Inputs, Runtime, RuntimeKind, owner};
+use super::{Inputs, Observed, Runtime, RuntimeKind, owner};
 use crate::api::{ClusterTrainingRuntime, TrainJob, TrainingRuntime, names};
 use crate::k8s::problem::{Problem, Reason};
 use crate::k8s::yaml;
@@ -15,10 +18,13 @@ use crate::k8s::yaml;
 /// Where the reference stands in a TrainJob.
 pub(super) const RUNTIME_REF: &str = "spec.runtimeRef";
 
-/// A runtime, and the snapshot that has to be made of it.
+/// A runtime and its snapshot.
 pub(super) struct Resolved<'a> {
     pub(super) runtime: Cow<'a, Runtime>,
+    /// The snapshot that must be there; `None` when it is.
     pub(super) snapshot: Option<ConfigMap>,
+    /// Digest of the snapshot.
+    pub(super) digest: String,
 }
 
 /// Finds the runtime of a job.
@@ -35,11 +41,12 @@ pub(super) fn resolve<'a>(inputs: &Inputs<'a>) -> Result<Resolved<'a>, Problem> 
         );
         return Err(Problem::new(Reason::Unsupported, RUNTIME_REF, message));
     };
-    if let Some(snapshot) = &inputs.observed.snapshot {
+    if let Some(snapshot) = inputs.observed.snapshot() {
         let runtime = Cow::Owned(thaw(inputs.job, kind, snapshot)?);
         return Ok(Resolved {
             runtime,
             snapshot: None,
+            digest: digest(snapshot),
         });
     }
     let Some(runtime) = inputs.runtime else {
@@ -57,8 +64,40 @@ pub(super) fn resolve<'a>(inputs: &Inputs<'a>) -> Result<Resolved<'a>, Problem> 
     let snapshot = freeze(inputs.job, runtime)?;
     Ok(Resolved {
         runtime: Cow::Borrowed(runtime),
+        digest: digest(&snapshot),
         snapshot: Some(snapshot),
     })
+}
+
+impl Observed {
+    /// Returns the snapshot if it counts: if the job has, or had, a JobSet that was built from it. A JobSet without a digest
+    /// is one of an older release.
+    pub(super) fn snapshot(&self) -> Option<&ConfigMap> {
+        let jobset = self.jobset.as_ref().or(self.deleted.as_ref())?;
+        let snapshot = self.snapshot.as_ref()?;
+        let carried = jobset
+            .metadata
+            .annotations
+            .as_ref()
+            .and_then(|annotations| annotations.get(names::SNAPSHOT_DIGEST_ANNOTATION));
+        carried
+            .is_none_or(|carried| *carried == digest(snapshot))
+            .then_some(snapshot)
+    }
+
+    /// Reports whether the live runtime must be known, because no snapshot counts.
+    pub fn needs_runtime(&self) -> bool {
+        self.snapshot().is_none()
+    }
+}
+
+/// Returns the digest of a snapshot's text, in the form `sha256:<hex>`.
+fn digest(snapshot: &ConfigMap) -> String {
+    let data = snapshot.data.as_ref();
+    let text = data
+        .and_then(|data| data.get(names::SNAPSHOT_KEY))
+        .map_or("", String::as_str);
+    format!("sha256:{:x}", Sha256::digest(text))
 }
 
 fn namespace(job: &TrainJob) -> &str {

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use super::observe::exceeded;
+use super::observe::{ended, exceeded};
 use crate::api::{JobSet, TrainJob};
 
 /// How much is to be done for a job.
@@ -12,15 +12,21 @@ pub enum Due {
     Nothing,
     /// Its status follows the JobSet; nothing is built.
     Observe,
+    /// Its JobSet is suspended before anything else is looked at, then its status follows.
+    Suspend,
     /// Its objects are built or compared, then its status follows.
     Build,
+    /// Its JobSet is gone, and nobody saw whether it had ended: it may have, so the job does not run again.
+    Lost,
 }
 
-/// Decides how much is to be done. `jobset` is the job's own; only its metadata and `suspend` are read.
+/// Decides how much is to be done. `jobset` is the job's own, `deleted` the last state of one that was seen to be deleted;
+/// of both only metadata, `suspend` and status are read.
 ///
 /// A running JobSet of a running job is never touched, so neither runtime nor snapshot need to be read for it. A
-/// job that has ended, is being deleted or has passed its deadline is never built again.
-pub fn due(job: &TrainJob, jobset: Option<&JobSet>, now: Timestamp) -> Due {
+/// job that has ended, is being deleted or has passed its deadline is never built again. A job whose status counts Jobs had
+/// a JobSet; once that is gone, another one is only made if it was seen to be deleted before its end.
+pub fn due(job: &TrainJob, jobset: Option<&JobSet>, deleted: Option<&JobSet>, now: Timestamp) -> Due {
     if !job.is_ours() {
         return Due::Nothing;
     }
@@ -28,11 +34,22 @@ pub fn due(job: &TrainJob, jobset: Option<&JobSet>, now: Timestamp) -> Due {
         return Due::Observe;
     }
     match jobset {
+        None if deleted.is_some_and(ended) => Due::Observe,
+        None if had_jobs(job) && deleted.is_none() => Due::Lost,
         None => Due::Build,
-        Some(jobset) if jobset.metadata.deletion_timestamp.is_some() => Due::Observe,
+        Some(jobset) if ended(jobset) || jobset.metadata.deletion_timestamp.is_some() => Due::Observe,
+        Some(jobset) if job.suspended() && !jobset.suspended() => Due::Suspend,
         Some(jobset) if job.suspended() || jobset.suspended() => Due::Build,
         Some(_) => Due::Observe,
     }
+}
+
+/// Reports whether the status of a job shows that it had a JobSet.
+fn had_jobs(job: &TrainJob) -> bool {
+    job.status
+        .as_ref()
+        .and_then(|status| status.jobs_status.as_ref())
+        .is_some_and(|jobs| !jobs.is_empty())
 }
 
 #[cfg(test)]
@@ -40,12 +57,20 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::status::fixtures::{job, jobset, time};
+    use crate::status::fixtures::{condition, counts, job, jobset, time};
 
     fn check(job: serde_json::Value, jobset: Option<serde_json::Value>) -> Due {
         let job: TrainJob = serde_json::from_value(job).unwrap();
         let jobset = jobset.map(|j| serde_json::from_value::<JobSet>(j).unwrap());
-        due(&job, jobset.as_ref(), time("2026-01-01T01:00:00Z"))
+        due(&job, jobset.as_ref(), None, time("2026-01-01T01:00:00Z"))
+    }
+
+    /// A job whose status counts Jobs and that has no JobSet any more; `deleted` is the last state that was seen.
+    fn check_gone(deleted: Option<serde_json::Value>) -> Due {
+        let job = job(json!({}), json!({"jobsStatus": [counts("node", 1, 0)]}));
+        let job: TrainJob = serde_json::from_value(job).unwrap();
+        let deleted = deleted.map(|j| serde_json::from_value::<JobSet>(j).unwrap());
+        due(&job, None, deleted.as_ref(), time("2026-01-01T01:00:00Z"))
     }
 
     #[test]
@@ -74,9 +99,10 @@ mod tests {
     fn suspension_on_either_side_is_compared() {
         let suspended = job(json!({"suspend": true}), json!(null));
         assert_eq!(
-            check(suspended, Some(jobset(json!(false), json!({})))),
-            Due::Build
+            check(suspended.clone(), Some(jobset(json!(false), json!({})))),
+            Due::Suspend
         );
+        assert_eq!(check(suspended, Some(jobset(json!(true), json!({})))), Due::Build);
         assert_eq!(
             check(job(json!({}), json!(null)), Some(jobset(json!(true), json!({})))),
             Due::Build
@@ -90,6 +116,31 @@ mod tests {
                 "lastTransitionTime": "2026-01-01T00:00:00Z"}]});
             assert_eq!(check(job(json!({}), status), None), Due::Observe);
         }
+    }
+
+    #[test]
+    fn a_jobset_that_went_while_nobody_looked_is_not_made_again() {
+        assert_eq!(check_gone(None), Due::Lost);
+    }
+
+    #[test]
+    fn a_jobset_that_was_deleted_before_its_end_is_made_again() {
+        assert_eq!(check_gone(Some(jobset(json!(false), json!({})))), Due::Build);
+    }
+
+    #[test]
+    fn the_end_of_a_jobset_counts_although_it_is_deleted() {
+        for kind in ["Completed", "Failed"] {
+            let end = json!({"conditions": [condition(kind, "True", "R", "", "2026-01-01T00:00:00Z")]});
+            assert_eq!(check_gone(Some(jobset(json!(false), end))), Due::Observe);
+        }
+    }
+
+    #[test]
+    fn a_jobset_that_has_ended_is_not_suspended() {
+        let end = json!({"conditions": [condition("Completed", "True", "R", "", "2026-01-01T00:00:00Z")]});
+        let suspended = job(json!({"suspend": true}), json!(null));
+        assert_eq!(check(suspended, Some(jobset(json!(false), end))), Due::Observe);
     }
 
     #[test]

@@ -33,8 +33,13 @@ pub enum Build<'a> {
     Done,
     /// The objects could not be made, for this reason; it may still come right.
     Failed(&'a str),
-    /// The job can never be built, for this reason.
-    Impossible(&'a str),
+    /// The job can never be built.
+    Impossible {
+        /// Reason of the condition `Failed`.
+        reason: &'static str,
+        /// Its message.
+        message: &'a str,
+    },
 }
 
 /// What is to be done about a job's status.
@@ -58,7 +63,7 @@ pub fn observe(seen: &Seen<'_>) -> Outcome {
     let job = seen.job;
     let mut conditions = current_conditions(job).to_vec();
     if !job.finished() {
-        suspension(&mut conditions, job, seen.now);
+        suspension(&mut conditions, seen);
         end(&mut conditions, seen);
     }
     stall(&mut conditions, seen);
@@ -92,8 +97,13 @@ fn finished(conditions: &[Condition]) -> bool {
     is_true(conditions, names::COMPLETE) || is_true(conditions, names::FAILED)
 }
 
-fn suspension(conditions: &mut Vec<Condition>, job: &TrainJob, now: Timestamp) {
+/// Follows `spec.suspend`; a job whose JobSet still runs is not suspended.
+fn suspension(conditions: &mut Vec<Condition>, seen: &Seen<'_>) {
+    let (job, now) = (seen.job, seen.now);
     if job.suspended() {
+        if seen.jobset.is_some_and(|jobset| !jobset.suspended()) {
+            return;
+        }
         let text = names::MESSAGE_SUSPENDED;
         set(
             conditions,
@@ -110,15 +120,22 @@ fn suspension(conditions: &mut Vec<Condition>, job: &TrainJob, now: Timestamp) {
 
 /// Ends the job when it cannot be built, when its JobSet has ended, or else when its time is up.
 fn end(conditions: &mut Vec<Condition>, seen: &Seen<'_>) {
-    if let Build::Impossible(why) = seen.build {
-        let reason = names::REASON_RUNTIME_NOT_SUPPORTED;
-        set(conditions, condition(names::FAILED, true, reason, why, seen.now));
+    if let Build::Impossible { reason, message } = seen.build {
+        set(
+            conditions,
+            condition(names::FAILED, true, reason, message, seen.now),
+        );
     } else if let Some(last) = seen.jobset.and_then(last_condition) {
         set(conditions, last);
     } else if deadline(seen.job, conditions).is_some_and(|at| seen.now > at) {
         let (reason, text) = (names::REASON_DEADLINE, names::MESSAGE_DEADLINE);
         set(conditions, condition(names::FAILED, true, reason, text, seen.now));
     }
+}
+
+/// Reports whether a JobSet has ended, well or not.
+pub(super) fn ended(jobset: &JobSet) -> bool {
+    last_condition(jobset).is_some()
 }
 
 /// Translates the condition that ended a JobSet; reason, message and time are the JobSet's.

@@ -89,6 +89,13 @@ fn what_the_program_reported_is_never_named() {
 }
 
 #[test]
+fn a_job_is_not_suspended_before_its_jobset() {
+    let suspended = job(json!({"suspend": true}), json!(null));
+    let running = Some(jobset(json!(false), json!({})));
+    assert_eq!(check(suspended, running, Build::Failed("quota")).patch, None);
+}
+
+#[test]
 fn a_suspended_job_says_so() {
     assert_eq!(
         check(job(json!({"suspend": true}), json!(null)), None, Build::Done),
@@ -282,7 +289,10 @@ fn an_unknown_kind_of_runtime_fails_the_job_for_good() {
         check(
             job(json!({}), json!({"conditions": [stalled("one")]})),
             None,
-            Build::Impossible("no kind Foo")
+            Build::Impossible {
+                reason: "TrainingRuntimeNotSupported",
+                message: "no kind Foo",
+            }
         ),
         writes(json!({"conditions": [failed]}))
     );

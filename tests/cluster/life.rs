@@ -34,7 +34,7 @@ async fn a_job_runs_to_its_end_and_its_status_follows() {
     assert!(
         managers
             .iter()
-            .any(|m| m.manager.as_deref() == Some("trainer") && m.operation.as_deref() == Some("Apply"))
+            .any(|m| m.manager.as_deref() == Some("trainer") && m.operation.as_deref() == Some("Update"))
     );
     let snapshot = cluster.snapshot("first").await.unwrap();
     assert_eq!(snapshot.metadata.owner_references.unwrap()[0].uid, owner.uid);

@@ -14,6 +14,7 @@ mod api_server;
 mod faults;
 mod gang;
 mod life;
+mod once;
 mod refusals;
 mod release;
 mod schema;

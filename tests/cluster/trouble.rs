@@ -69,7 +69,7 @@ async fn two_hundred_jobs_at_once_all_get_their_jobset_and_a_restart_writes_noth
     until_quiet(&cluster.namespace).await;
     let writes = writes_since(start, &cluster.namespace);
     let count = |what: &str| writes.iter().filter(|w| *w == what).count();
-    assert_eq!(count("patch jobsets"), MANY, "one write makes a JobSet");
+    assert_eq!(count("create jobsets"), MANY, "one write makes a JobSet");
     assert_eq!(count("create configmaps"), MANY, "one write makes a snapshot");
     let requests = requests_since(start, &cluster.namespace);
     assert!(
