@@ -14,7 +14,7 @@ use crate::plan::Served;
 
 /// Why a job could not be brought to where it should be.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum Error {
+pub(crate) enum Error {
     /// The stored object is not a TrainJob.
     #[error("TrainJob cannot be read: {0}")]
     Unreadable(String),
@@ -106,7 +106,7 @@ pub(super) enum Error {
 
 /// What kind of trouble an error is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Class {
+pub(crate) enum Class {
     /// The author of the job, or of its runtime, must change something.
     Invalid,
     /// The job can never run.
@@ -127,7 +127,7 @@ pub(super) enum Class {
 
 impl Class {
     /// Gives the class as a metric label.
-    pub(super) fn label(self) -> &'static str {
+    pub(crate) fn label(self) -> &'static str {
         match self {
             Self::Invalid => "invalid",
             Self::Impossible => "impossible",
@@ -141,7 +141,7 @@ impl Class {
     }
 
     /// Tells whether the error says something about the job, so that its author must see it in status and events.
-    pub(super) fn concerns_author(self) -> bool {
+    pub(crate) fn concerns_author(self) -> bool {
         match self {
             Self::Invalid | Self::Impossible | Self::Waiting | Self::Rejected | Self::Internal => true,
             Self::Conflict | Self::Leaving | Self::Unavailable => false,
@@ -151,7 +151,7 @@ impl Class {
 
 impl Error {
     /// Sorts the error.
-    pub(super) fn class(&self) -> Class {
+    pub(crate) fn class(&self) -> Class {
         match self {
             Self::Unreadable(_) | Self::UnreadableOther { .. } => Class::Invalid,
             Self::Refused(problems) => match problems.reason() {
@@ -172,7 +172,7 @@ impl Error {
     }
 
     /// Returns the reason of the condition `Failed` that an impossible job gets.
-    pub(super) fn reason(&self) -> &'static str {
+    pub(crate) fn reason(&self) -> &'static str {
         match self {
             Self::JobSetLost => condition::REASON_JOBSET_LOST,
             _ => condition::REASON_RUNTIME_NOT_SUPPORTED,
@@ -180,7 +180,7 @@ impl Error {
     }
 
     /// How long the API server asked to be left alone.
-    pub(super) fn retry_after(&self) -> Option<Duration> {
+    pub(crate) fn retry_after(&self) -> Option<Duration> {
         let Self::Api { source, .. } = self else {
             return None;
         };
@@ -192,7 +192,7 @@ impl Error {
     }
 
     /// Says the whole of it in one line, for people.
-    pub(super) fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         match self {
             Self::Api { source, .. } => format!("{self}: {}", api_text(source)),
             other => other.to_string(),
@@ -209,7 +209,7 @@ fn to_be_served(served: Served) -> String {
 }
 
 /// Tells what was tried when a call of the API server fails.
-pub(super) trait Doing<T> {
+pub(crate) trait Doing<T> {
     /// Names what was tried, such as `create JobSet a`; it is put behind "cannot".
     fn doing(self, what: impl FnOnce() -> String) -> Result<T, Error>;
 }
@@ -224,7 +224,7 @@ impl<T> Doing<T> for Result<T, kube::Error> {
 }
 
 /// Tells whether the API server does not know the kind at all: then its 404 names no object.
-pub(super) fn kind_missing(error: &kube::Error) -> bool {
+pub(crate) fn kind_missing(error: &kube::Error) -> bool {
     match error {
         kube::Error::Api(status) => {
             status.code == 404 && status.details.as_ref().is_none_or(|d| d.name.is_empty())
@@ -234,7 +234,7 @@ pub(super) fn kind_missing(error: &kube::Error) -> bool {
 }
 
 /// Returns the first field that the schema of a kind does not have. The API server names it when a field must be known.
-pub(super) fn unknown_field(error: &kube::Error) -> Option<String> {
+pub(crate) fn unknown_field(error: &kube::Error) -> Option<String> {
     let kube::Error::Api(status) = error else {
         return None;
     };
@@ -244,12 +244,12 @@ pub(super) fn unknown_field(error: &kube::Error) -> Option<String> {
 }
 
 /// Tells whether the object does not exist.
-pub(super) fn not_found(error: &kube::Error) -> bool {
+pub(crate) fn not_found(error: &kube::Error) -> bool {
     matches!(error, kube::Error::Api(status) if status.code == 404)
 }
 
 /// Says what came back, in the API server's own words where it spoke.
-pub(super) fn api_text(error: &kube::Error) -> String {
+pub(crate) fn api_text(error: &kube::Error) -> String {
     if let kube::Error::Api(status) = error {
         return status.message.clone();
     }

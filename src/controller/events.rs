@@ -16,8 +16,9 @@ use serde_json::json;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-use super::context::Guarded;
+use super::clock::Clock;
 use super::error::{api_text, not_found};
+use super::key::Guarded;
 use super::metrics::Metrics;
 use crate::api::{TrainJob, names};
 use crate::k8s::path::FieldPath;
@@ -40,7 +41,7 @@ const REASON_WARNING: &str = "TrainJobWarning";
 
 /// Something to tell the author of a job.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Note {
+pub(crate) struct Note {
     about: ObjectReference,
     reason: &'static str,
     message: String,
@@ -50,7 +51,7 @@ pub(super) struct Note {
 
 impl Note {
     /// The objects of the job could not be made, or not be changed.
-    pub(super) fn failure(job: &Guarded<TrainJob>, why: &str) -> Self {
+    pub(crate) fn failure(job: &Guarded<TrainJob>, why: &str) -> Self {
         Self {
             about: reference(job.meta()),
             reason: names::condition::REASON_RESOURCES,
@@ -62,7 +63,7 @@ impl Note {
     }
 
     /// The job runs, and something about it is most likely not meant so.
-    pub(super) fn warning(job: &TrainJob, text: &str) -> Self {
+    pub(crate) fn warning(job: &TrainJob, text: &str) -> Self {
         Self {
             about: reference(&job.metadata),
             reason: REASON_WARNING,
@@ -72,7 +73,7 @@ impl Note {
     }
 
     /// The JobSet should be otherwise in these fields, and cannot be changed any more.
-    pub(super) fn frozen(job: &TrainJob, fields: &[FieldPath]) -> Self {
+    pub(crate) fn frozen(job: &TrainJob, fields: &[FieldPath]) -> Self {
         let fields: Vec<String> = fields.iter().map(ToString::to_string).collect();
         let fields = fields.join(", ");
         Self {
@@ -87,7 +88,7 @@ impl Note {
     }
 
     /// An object of the job should be otherwise, and the API server does not let it change.
-    pub(super) fn kept(job: &TrainJob, kind: &str, why: &str) -> Self {
+    pub(crate) fn kept(job: &TrainJob, kind: &str, why: &str) -> Self {
         Self {
             about: reference(&job.metadata),
             reason: REASON_FROZEN,
@@ -121,22 +122,25 @@ fn cut(message: &str) -> String {
     format!("{}{ELLIPSIS}", &message[..end])
 }
 
+/// Notes that are to be written.
+pub(crate) struct Notes(mpsc::Receiver<Note>);
+
 /// Takes notes from anywhere without waiting.
 #[derive(Clone, Debug)]
-pub(super) struct Recorder {
+pub(crate) struct Recorder {
     sender: mpsc::Sender<Note>,
     metrics: Metrics,
 }
 
 impl Recorder {
-    /// Makes a recorder and gives what [`write`] reads from.
-    pub(super) fn new(metrics: Metrics) -> (Self, mpsc::Receiver<Note>) {
+    /// Makes a recorder and what [`write`] reads from.
+    pub(crate) fn new(metrics: Metrics) -> (Self, Notes) {
         let (sender, receiver) = mpsc::channel(WAITING);
-        (Self { sender, metrics }, receiver)
+        (Self { sender, metrics }, Notes(receiver))
     }
 
     /// Queues a note; it is dropped when too many are waiting.
-    pub(super) fn send(&self, note: Note) {
+    pub(crate) fn send(&self, note: Note) {
         if self.sender.try_send(note).is_err() {
             self.metrics.event_dropped();
         }
@@ -144,10 +148,10 @@ impl Recorder {
 }
 
 /// Writes what is noted until the last recorder is gone.
-pub(super) async fn write(client: Client, mut notes: mpsc::Receiver<Note>) {
+pub(crate) async fn write(client: Client, clock: Clock, Notes(mut notes): Notes) {
     let mut log = Log::default();
     while let Some(note) = notes.recv().await {
-        let (write, at) = (log.add(&note, Instant::now()), Timestamp::now());
+        let (write, at) = (log.add(&note, Instant::now()), clock.now());
         let result = match write {
             Write::Nothing => continue,
             Write::Create => create(&client, &note, at).await.map(Some),

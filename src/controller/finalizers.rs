@@ -22,7 +22,7 @@ const PAUSE: Duration = Duration::from_secs(5);
 
 /// A runtime that has the finalizer.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Leftover {
+pub(crate) struct Leftover {
     kind: RuntimeKind,
     namespace: Option<String>,
     name: String,
@@ -30,7 +30,7 @@ pub(super) struct Leftover {
 
 impl Leftover {
     /// Finds the finalizer in the metadata of a runtime.
-    pub(super) fn in_metadata(kind: RuntimeKind, metadata: &ObjectMeta) -> Option<Self> {
+    pub(crate) fn in_metadata(kind: RuntimeKind, metadata: &ObjectMeta) -> Option<Self> {
         without(metadata)?;
         Some(Self {
             kind,
@@ -49,7 +49,7 @@ fn without(metadata: &ObjectMeta) -> Option<Vec<&String>> {
 
 /// Takes the finalizer off each runtime that is named, until none can be named any more. What fails is tried again
 /// after the others.
-pub(super) async fn remove_all(client: Client, mut leftovers: mpsc::UnboundedReceiver<Leftover>) {
+pub(crate) async fn remove_all(client: Client, mut leftovers: mpsc::UnboundedReceiver<Leftover>) {
     while let Some(first) = leftovers.recv().await {
         let mut open = HashSet::from([first]);
         loop {

@@ -14,7 +14,7 @@ use prometheus_client::registry::Registry;
 
 /// Every series of the controller; cheap to clone. Names of counters end with `_total` only on the wire.
 #[derive(Clone, Debug)]
-pub(super) struct Metrics {
+pub(crate) struct Metrics {
     registry: Arc<Registry>,
     reconciles: Family<ResultLabel, Counter>,
     errors: Family<ClassLabel, Counter>,
@@ -43,7 +43,7 @@ struct StateLabel {
 
 /// What a request to the API server was, and what came back.
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
-pub(super) struct RequestLabels {
+pub(crate) struct RequestLabels {
     /// The verb as access rules name it, such as `get` or `watch`.
     pub verb: &'static str,
     /// The resource with its subresource, such as `trainjobs/status`.
@@ -54,7 +54,7 @@ pub(super) struct RequestLabels {
 
 impl Metrics {
     /// Makes and registers all series.
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let mut registry = Registry::default();
         let reconciles = Family::<ResultLabel, Counter>::default();
         let errors = Family::<ClassLabel, Counter>::default();
@@ -118,7 +118,7 @@ impl Metrics {
     }
 
     /// Counts a reconcile; `class` is that of its error.
-    pub(super) fn reconciled(&self, class: Option<&'static str>, took: Duration) {
+    pub(crate) fn reconciled(&self, class: Option<&'static str>, took: Duration) {
         let result = if class.is_none() { "success" } else { "error" };
         self.reconciles.get_or_create(&ResultLabel { result }).inc();
         if let Some(class) = class {
@@ -128,17 +128,17 @@ impl Metrics {
     }
 
     /// Tells how many jobs wait.
-    pub(super) fn queued(&self, jobs: usize) {
+    pub(crate) fn queued(&self, jobs: usize) {
         self.queue.set(i64::try_from(jobs).unwrap_or(i64::MAX));
     }
 
     /// Tells how long a job waited.
-    pub(super) fn waited(&self, time: Duration) {
+    pub(crate) fn waited(&self, time: Duration) {
         self.waited.observe(time.as_secs_f64());
     }
 
     /// Tells how many jobs are in each state.
-    pub(super) fn states(&self, states: impl IntoIterator<Item = (&'static str, usize)>) {
+    pub(crate) fn states(&self, states: impl IntoIterator<Item = (&'static str, usize)>) {
         for (state, jobs) in states {
             let jobs = i64::try_from(jobs).unwrap_or(i64::MAX);
             self.jobs.get_or_create(&StateLabel { state }).set(jobs);
@@ -146,17 +146,17 @@ impl Metrics {
     }
 
     /// Counts a request to the API server.
-    pub(super) fn requested(&self, labels: &RequestLabels) {
+    pub(crate) fn requested(&self, labels: &RequestLabels) {
         self.requests.get_or_create(labels).inc();
     }
 
     /// Counts an Event that could not be queued.
-    pub(super) fn event_dropped(&self) {
+    pub(crate) fn event_dropped(&self) {
         self.events_dropped.inc();
     }
 
     /// Writes all series as text.
-    pub(super) fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         let mut text = String::new();
         // Writing to a String cannot fail.
         let _ = encode(&mut text, &self.registry);

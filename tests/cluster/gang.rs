@@ -398,7 +398,7 @@ async fn what_the_api_server_drops_of_a_gang_is_told_before_anything_is_made() {
     let event = cluster
         .event(
             "racks",
-            "the API server drops spec.podGroupTemplates[0].schedulingConstraints",
+            "the API server drops spec.podGroupTemplates[gang].schedulingConstraints",
         )
         .await;
     assert_eq!(event.type_.as_deref(), Some("Warning"));

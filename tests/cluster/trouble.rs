@@ -179,7 +179,7 @@ async fn refused_and_failing_requests_are_tried_again() {
     let _controller = Controller::start_through(Some(&faults.address));
     // Each kind of write fails in each way before it works.
     for (at, code) in [409, 429, 500, 503].into_iter().enumerate() {
-        for (method, path) in [("POST", "configmaps"), ("PATCH", "jobsets"), ("PATCH", "status")] {
+        for (method, path) in [("POST", "configmaps"), ("POST", "jobsets"), ("PATCH", "status")] {
             faults.add(Fault {
                 method,
                 path,

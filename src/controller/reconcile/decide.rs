@@ -2,13 +2,13 @@
 //!
 //! No client. Everything is decided by [`crate::plan`]; this step only puts its inputs together.
 
-use super::error::Error;
 use super::fetch::{Facts, Fetched};
+use crate::controller::error::Error;
 use crate::plan::{Config, Inputs, Plan, plan};
 use crate::status::Due;
 
 /// What is to be done.
-pub(super) enum Decision {
+pub(crate) enum Decision {
     /// Nothing is built.
     Leave,
     /// The JobSet is suspended.
@@ -20,7 +20,7 @@ pub(super) enum Decision {
 }
 
 /// Decides what is to be done.
-pub(super) fn decide(config: &Config, fetched: &mut Fetched<'_>) -> Decision {
+pub(crate) fn decide(config: &Config, fetched: &mut Fetched<'_>) -> Decision {
     match fetched.due {
         Due::Build | Due::Lost => {}
         Due::Suspend => return Decision::Suspend,

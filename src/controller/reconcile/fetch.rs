@@ -4,7 +4,7 @@
 //! as it is now, the snapshot, and the runtime where there is none.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -12,18 +12,20 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::core::{ApiResource, DeserializeGuard, DynamicObject};
 use kube::{Api, Resource, ResourceExt};
 
-use super::context::{Context, Guarded, Key};
-use super::error::{Doing, Error, kind_missing, not_found};
-use super::watch::State;
 use crate::api::{JobSet, TrainJob, names};
+use crate::controller::cache::watch::State;
+use crate::controller::context::Context;
+use crate::controller::error::{Doing, Error, kind_missing, not_found};
+use crate::controller::key::{Guarded, Key};
 use crate::plan::{self, Inputs, Observed, Runtime, Served};
 use crate::status::{Due, due, own_jobset};
+use tokio::time::Instant;
 
 /// How long an object of the wanted name may still be one of an earlier job that is about to be collected.
-pub(super) const COLLECTED_WITHIN: Duration = Duration::from_secs(60);
+pub(crate) const COLLECTED_WITHIN: Duration = Duration::from_secs(60);
 
 /// What there is of a job.
-pub(super) struct Fetched<'a> {
+pub(crate) struct Fetched<'a> {
     /// Where the job is.
     pub key: &'a Key,
     /// The job.
@@ -40,7 +42,7 @@ pub(super) struct Fetched<'a> {
 
 /// What a build needs besides job and JobSet.
 #[derive(Default)]
-pub(super) struct Facts {
+pub(crate) struct Facts {
     /// The runtime, unless a snapshot stands for it.
     pub runtime: Option<Arc<Runtime>>,
     /// Facts of the cluster.
@@ -49,7 +51,7 @@ pub(super) struct Facts {
 
 impl Fetched<'_> {
     /// How long ago the job was created.
-    pub(super) fn age(&self) -> Duration {
+    pub(crate) fn age(&self) -> Duration {
         let created = self.job.metadata.creation_timestamp.as_ref();
         created
             .and_then(|created| Duration::try_from(self.now.duration_since(created.0)).ok())
@@ -57,7 +59,7 @@ impl Fetched<'_> {
     }
 
     /// Returns the error for an object that belongs to something else: soon gone if that is an earlier TrainJob.
-    pub(super) fn not_ours(&self, kind: &str, name: &str, metadata: &ObjectMeta) -> Error {
+    pub(crate) fn not_ours(&self, kind: &str, name: &str, metadata: &ObjectMeta) -> Error {
         let (kind, name) = (kind.to_owned(), name.to_owned());
         let controller = metadata
             .owner_references
@@ -77,19 +79,19 @@ impl Fetched<'_> {
     }
 
     /// The JobSet, if it can be read.
-    pub(super) fn jobset(&self) -> Option<&JobSet> {
+    pub(crate) fn jobset(&self) -> Option<&JobSet> {
         self.jobset.as_ref().and_then(|j| j.0.as_ref().ok())
     }
 }
 
 /// Reads what there is of a job, which was `seen` then.
-pub(super) async fn fetch<'a>(
+pub(crate) async fn fetch<'a>(
     ctx: &Context,
     key: &'a Key,
     job: &'a TrainJob,
     seen: Instant,
 ) -> Result<Fetched<'a>, Error> {
-    let now = Timestamp::now();
+    let now = ctx.clock.now();
     let mut fetched = Fetched {
         key,
         job,
@@ -109,7 +111,7 @@ pub(super) async fn fetch<'a>(
         }
         Err(error) => return Err(error),
     };
-    let deleted = ctx.deleted.of(key, job);
+    let deleted = ctx.deleted_jobsets.of(key, job);
     let judge = |existing: &Existing| due(job, existing.own(), deleted.as_ref(), now);
     fetched.due = judge(&existing);
     let known = |jobset: &JobSet| ctx.compared.known(key, job, jobset);
@@ -137,7 +139,7 @@ pub(super) async fn fetch<'a>(
 }
 
 /// Says what in a stored object is not as its type wants it, with the path of the field: the watch does not keep it.
-pub(super) async fn unreadable(ctx: &Context, key: &Key, what: &str) -> Error {
+pub(crate) async fn unreadable(ctx: &Context, key: &Key, what: &str) -> Error {
     let resource = ApiResource::erase::<TrainJob>(&());
     let namespace = key.namespace.as_deref().unwrap_or_default();
     let api = Api::<DynamicObject>::namespaced_with(ctx.client.clone(), namespace, &resource);
@@ -220,7 +222,7 @@ async fn facts(
         ..Observed::default()
     };
     let runtime = if observed.needs_runtime() {
-        ctx.live.runtime(&ctx.client, key, job, seen).await?
+        ctx.runtime_cache.runtime(&ctx.client, key, job, seen).await?
     } else {
         None
     };
@@ -230,14 +232,14 @@ async fn facts(
         config: &ctx.config,
         observed: &observed,
     });
-    ctx.gangs
+    ctx.gang_facts
         .observe(&ctx.client, key, job, &needed, &mut observed)
         .await?;
     Ok(Facts { runtime, observed })
 }
 
 /// Reads the snapshot of a job's runtime.
-pub(super) async fn snapshot(ctx: &Context, key: &Key) -> Result<Option<ConfigMap>, Error> {
+pub(crate) async fn snapshot(ctx: &Context, key: &Key) -> Result<Option<ConfigMap>, Error> {
     let name = format!("{}{}", key.name, names::SNAPSHOT_SUFFIX);
     let found = ctx.api::<ConfigMap>(key).get_opt(&name).await;
     found.doing(|| format!("get ConfigMap {name}"))

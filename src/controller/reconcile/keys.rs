@@ -16,7 +16,7 @@ use ssh_key::public::{EcdsaPublicKey, KeyData};
 use crate::plan::Recipe;
 
 /// Makes the content of a Secret of a job.
-pub(super) fn content(recipe: Recipe, job: &str) -> anyhow::Result<BTreeMap<&'static str, String>> {
+pub(crate) fn content(recipe: Recipe, job: &str) -> anyhow::Result<BTreeMap<&'static str, String>> {
     match recipe {
         Recipe::SshKeyPair => ssh_key_pair(),
         Recipe::CurveCertificate => Ok(BTreeMap::from([(

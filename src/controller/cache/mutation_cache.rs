@@ -1,4 +1,4 @@
-//! What this controller wrote and its watches have not brought back yet.
+//! What this controller wrote and its watches have not brought back yet: client-go calls it a mutation cache.
 //!
 //! No client. Without it, a reconcile that follows a write closely would see the object as it was before, and write
 //! once more. It saves requests, nothing depends on it: creations never replace an object, and status patches name
@@ -9,26 +9,26 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use kube::Resource;
 
-use super::context::Key;
+use crate::controller::key::Key;
 
 /// Objects as the API server answered, by the job that they belong to.
 #[derive(Debug)]
-pub(super) struct Written<K>(Mutex<HashMap<Key, Arc<K>>>);
+pub(crate) struct MutationCache<K>(Mutex<HashMap<Key, Arc<K>>>);
 
-impl<K> Default for Written<K> {
+impl<K> Default for MutationCache<K> {
     fn default() -> Self {
         Self(Mutex::default())
     }
 }
 
-impl<K: Resource> Written<K> {
+impl<K: Resource> MutationCache<K> {
     /// Keeps the answer to a write.
-    pub(super) fn put(&self, key: Key, object: Arc<K>) {
+    pub(crate) fn put(&self, key: Key, object: Arc<K>) {
         self.lock().insert(key, object);
     }
 
-    /// Gives the newer one of what the watch has brought and what was written.
-    pub(super) fn newest(&self, key: &Key, watched: Option<Arc<K>>) -> Option<Arc<K>> {
+    /// Returns the newer one of what the watch has brought and what was written.
+    pub(crate) fn newest(&self, key: &Key, watched: Option<Arc<K>>) -> Option<Arc<K>> {
         let mut written = self.lock();
         let Some(own) = written.get(key) else {
             return watched;
@@ -43,7 +43,7 @@ impl<K: Resource> Written<K> {
     }
 
     /// Forgets an object that is gone, unless a new one of the same name was written since.
-    pub(super) fn gone(&self, key: &Key, object: &K) {
+    pub(crate) fn gone(&self, key: &Key, object: &K) {
         let mut written = self.lock();
         if written
             .get(key)
@@ -54,12 +54,12 @@ impl<K: Resource> Written<K> {
     }
 
     /// Forgets the object of a job.
-    pub(super) fn forget(&self, key: &Key) {
+    pub(crate) fn forget(&self, key: &Key) {
         self.lock().remove(key);
     }
 
-    /// Forgets all objects, after a watch had to start anew and may have missed that some are gone.
-    pub(super) fn clear(&self) {
+    /// Forgets all objects, after a new list, which does not say which are gone.
+    pub(crate) fn clear(&self) {
         self.lock().clear();
     }
 
@@ -86,7 +86,7 @@ mod tests {
         Arc::new(object)
     }
 
-    fn newest(written: &Written<ConfigMap>, watched: Option<Arc<ConfigMap>>) -> Option<String> {
+    fn newest(written: &MutationCache<ConfigMap>, watched: Option<Arc<ConfigMap>>) -> Option<String> {
         written
             .newest(&Key::new("a"), watched)
             .and_then(|o| o.metadata.resource_version.clone())
@@ -94,7 +94,7 @@ mod tests {
 
     #[test]
     fn a_write_is_seen_before_its_watch_event() {
-        let written = Written::default();
+        let written = MutationCache::default();
         written.put(Key::new("a"), object("u", "10"));
         assert_eq!(newest(&written, None).as_deref(), Some("10"));
         assert_eq!(newest(&written, Some(object("u", "9"))).as_deref(), Some("10"));
@@ -102,7 +102,7 @@ mod tests {
 
     #[test]
     fn the_watch_wins_once_it_has_caught_up() {
-        let written = Written::default();
+        let written = MutationCache::default();
         written.put(Key::new("a"), object("u", "10"));
         assert_eq!(newest(&written, Some(object("u", "10"))).as_deref(), Some("10"));
         assert_eq!(newest(&written, None), None);
@@ -110,7 +110,7 @@ mod tests {
 
     #[test]
     fn only_the_object_that_is_gone_is_forgotten() {
-        let written = Written::default();
+        let written = MutationCache::default();
         written.put(Key::new("a"), object("new", "10"));
         written.gone(&Key::new("a"), &object("old", "11"));
         assert_eq!(newest(&written, None).as_deref(), Some("10"));

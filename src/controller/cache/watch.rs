@@ -1,9 +1,7 @@
-//! Watches: what the API server tells about jobs, JobSets and runtimes, kept in memory and turned into jobs that
-//! wait for a reconcile.
+//! Watches: TrainJobs, JobSets and runtimes, kept in memory, and a callback for each event.
 //!
-//! Client. Four kinds are watched, and two more from the first gang on; ConfigMaps are not, as nothing is known of
-//! their number and size. A kind that
-//! the cluster does not serve is asked for again until it does.
+//! Client. Four kinds are watched, and two more from the first gang on. ConfigMaps are not, since a cluster may have many
+//! large ones. A kind that the cluster does not serve is asked for again until it does.
 
 use std::fmt::Debug;
 use std::hash::Hash;
@@ -17,12 +15,12 @@ use kube::{Api, Client, Resource};
 use serde::de::DeserializeOwned;
 use tokio::sync::watch;
 
-use super::context::Guarded;
-use super::error::{api_text, kind_missing};
+use crate::controller::error::{api_text, kind_missing};
+use crate::controller::key::Guarded;
 
 /// How a watch is doing.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum State {
+pub(crate) enum State {
     /// The first list has not come yet.
     Starting,
     /// The store is complete, and follows.
@@ -34,7 +32,7 @@ pub(super) enum State {
 }
 
 /// The objects of a kind, and how their watch is doing.
-pub(super) struct Watched<K>
+pub(crate) struct Watched<K>
 where
     K: Resource + Clone + 'static,
     K::DynamicType: Eq + Hash + Clone,
@@ -45,7 +43,7 @@ where
 }
 
 /// What feeds a [`Watched`].
-pub(super) struct Feed<K>
+pub(crate) struct Feed<K>
 where
     K: Resource + Clone + 'static,
     K::DynamicType: Eq + Hash + Clone,
@@ -59,7 +57,7 @@ where
     K: Resource<DynamicType = ()> + Clone + 'static,
 {
     /// Makes an empty store and what feeds it.
-    pub(super) fn new() -> (Self, Feed<K>) {
+    pub(crate) fn new() -> (Self, Feed<K>) {
         let (reader, writer) = store();
         let (sender, receiver) = watch::channel(State::Starting);
         let watched = Self {
@@ -75,13 +73,13 @@ where
         )
     }
 
-    /// Tells how the watch is doing.
-    pub(super) fn state(&self) -> State {
+    /// Returns how the watch is doing.
+    pub(crate) fn state(&self) -> State {
         self.state.borrow().clone()
     }
 
     /// Waits until the store is complete, or cannot be because the kind does not exist or may not be read.
-    pub(super) async fn settled(&self) {
+    pub(crate) async fn settled(&self) {
         let mut state = self.state.clone();
         // The sender lives as long as the watch; when it is gone the controller ends.
         let _ = state.wait_for(|s| *s != State::Starting).await;
@@ -90,7 +88,7 @@ where
 
 /// Follows all objects of a kind for ever. `trim` takes away what is not needed in memory; `on` sees each event
 /// after the store has it.
-pub(super) async fn follow<K>(
+pub(crate) async fn follow<K>(
     client: Client,
     feed: Feed<K>,
     trim: impl Fn(&mut K) + Send,

@@ -1,25 +1,24 @@
-//! Runtimes as the API server has them.
+//! Reads runtimes no earlier than the job that names them was seen (read after create).
 //!
-//! Client. A job is built from its runtime as it is when the job has been created: who changes a runtime and then creates
-//! a job, perhaps in one file, gets what they wrote, although a watch may bring the two in any order. One read serves all
-//! jobs that were seen before it began.
+//! Client. Whoever changes a runtime and then creates a job, perhaps in one file, gets what they wrote, although watches may
+//! bring the two in any order. One read serves all jobs that were seen before it began.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
 
 use kube::core::DeserializeGuard;
 use kube::{Api, Client, Resource};
 use serde::de::DeserializeOwned;
+use tokio::time::Instant;
 
-use super::context::{Guarded, Key};
-use super::error::{Doing, Error};
 use crate::api::{ClusterTrainingRuntime, TrainJob, TrainingRuntime};
+use crate::controller::error::{Doing, Error};
+use crate::controller::key::{Guarded, Key};
 use crate::plan::{Runtime, RuntimeKind};
 
 /// The last reads.
 #[derive(Debug, Default)]
-pub(super) struct Live(Mutex<HashMap<Name, Slot>>);
+pub(crate) struct RuntimeCache(Mutex<HashMap<Name, Slot>>);
 
 /// Kind, namespace and name of a runtime.
 type Name = (RuntimeKind, String, String);
@@ -32,10 +31,9 @@ struct Read {
     runtime: Arc<Runtime>,
 }
 
-impl Live {
-    /// Gives the runtime that a job names, as it is since the job was `seen` or later; `None` also for kinds that do not
-    /// exist.
-    pub(super) async fn runtime(
+impl RuntimeCache {
+    /// Returns the runtime that a job names, as it was when the job was `seen` or later; `None` also for unknown kinds.
+    pub(crate) async fn runtime(
         &self,
         client: &Client,
         key: &Key,
@@ -119,13 +117,13 @@ mod tests {
     #[tokio::test]
     async fn a_read_serves_all_jobs_that_were_seen_before_it_and_no_later_one() {
         let (client, reads) = server();
-        let live = Live::default();
+        let cache = RuntimeCache::default();
         let job: TrainJob =
             serde_json::from_value(json!({"metadata": {"name": "j"}, "spec": {"runtimeRef": {"name": "a"}}}))
                 .unwrap();
         let key = Key::new("j");
         let version = async |seen| {
-            let runtime = live.runtime(&client, &key, &job, seen).await.unwrap().unwrap();
+            let runtime = cache.runtime(&client, &key, &job, seen).await.unwrap().unwrap();
             runtime.metadata.resource_version.clone().unwrap()
         };
         let early = Instant::now();

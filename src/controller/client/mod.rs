@@ -3,30 +3,26 @@
 //! Client. Requests are never repeated here: a failed one ends its reconcile, which is tried again later and then
 //! holds no worker meanwhile.
 
-use std::fmt::Debug;
+pub(crate) mod throttle;
+pub(crate) mod write;
+
 use std::path::Path;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use http::header::CONTENT_TYPE;
 use http::{Method, Request, Response};
-use k8s_openapi::NamespaceResourceScope;
 use kube::client::{Body, ClientBuilder};
 use kube::config::{KubeConfigOptions, Kubeconfig};
-use kube::{Client, Config, Resource};
-use serde::de::DeserializeOwned;
-use serde_json::Value;
+use kube::{Client, Config};
 use tower::util::option_layer;
 use tower::{Layer, Service};
 
-use super::context::Key;
-use super::metrics::{Metrics, RequestLabels};
-use super::throttle::Throttle;
-use crate::api::names;
+use crate::controller::metrics::{Metrics, RequestLabels};
+use throttle::Throttle;
 
 /// Connects to the cluster that `kubeconfig` names, else to the one that `$KUBECONFIG`, `~/.kube/config` or the
 /// pod's service account name.
-pub(super) async fn connect(
+pub(crate) async fn connect(
     kubeconfig: Option<&Path>,
     throttle: Option<Throttle>,
     metrics: &Metrics,
@@ -44,24 +40,6 @@ pub(super) async fn connect(
         .with_layer(&count)
         .with_layer(&option_layer(throttle))
         .build())
-}
-
-/// Creates an object of a namespace, every field of which the API server must know. The client library's own way drops
-/// fields that the stored schema does not have.
-pub(super) async fn create_strictly<K>(client: &Client, key: &Key, object: &Value) -> Result<K, kube::Error>
-where
-    K: Resource<DynamicType = (), Scope = NamespaceResourceScope> + Clone + Debug + DeserializeOwned,
-{
-    let body = serde_json::to_vec(object).map_err(kube::Error::SerdeError)?;
-    let path = K::url_path(&(), key.namespace.as_deref());
-    let request = Request::post(format!(
-        "{path}?fieldManager={}&fieldValidation=Strict",
-        names::FIELD_MANAGER
-    ))
-    .header(CONTENT_TYPE, "application/json")
-    .body(body)
-    .map_err(|error| kube::Error::BuildRequest(kube::core::request::Error::BuildRequest(error)))?;
-    client.request(request).await
 }
 
 /// Counts requests by verb, resource and answer.

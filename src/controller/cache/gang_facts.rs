@@ -1,7 +1,7 @@
 //! What jobs with a gang depend on besides what all jobs do: LimitRanges, RuntimeClasses and PriorityClasses.
 //!
-//! Client. The first two are watched, from the first job on that has a gang; jobs that are suspended wake when what
-//! they were counted from changes. PriorityClasses are read by name. A right that is missing does not stop a job.
+//! Client. The first two are watched, from the first job on that has a gang. PriorityClasses are read by name. A right that
+//! is missing does not stop a job.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,20 +9,17 @@ use std::sync::{Arc, Mutex, PoisonError};
 use k8s_openapi::api::core::v1::LimitRange;
 use k8s_openapi::api::node::v1::RuntimeClass;
 use k8s_openapi::api::scheduling::v1::PriorityClass;
-use kube::runtime::watcher::Event;
 use kube::{Api, Client, ResourceExt};
 use tokio::sync::Notify;
 
-use super::context::{Context, Guarded, Key};
-use super::error::{Doing, Error};
-use super::queue::Lane;
-use super::wake;
-use super::watch::{Feed, Watched, follow};
+use super::watch::{Feed, Watched};
 use crate::api::TrainJob;
+use crate::controller::error::{Doing, Error};
+use crate::controller::key::Key;
 use crate::plan::{Known, Needed, Observed};
 
 /// What jobs with a gang depend on.
-pub(super) struct Gangs {
+pub(crate) struct GangFacts {
     limit_ranges: Watched<LimitRange>,
     runtime_classes: Watched<RuntimeClass>,
     /// A job has a gang: the watches are to begin.
@@ -31,16 +28,17 @@ pub(super) struct Gangs {
     dependants: Mutex<HashMap<Key, BTreeSet<String>>>,
 }
 
-/// What feeds the stores of a [`Gangs`].
-pub(super) struct Feeds {
-    limit_ranges: Feed<LimitRange>,
-    runtime_classes: Feed<RuntimeClass>,
-    needed: Arc<Notify>,
+/// What feeds the stores of a [`GangFacts`].
+pub(crate) struct Feeds {
+    pub(crate) limit_ranges: Feed<LimitRange>,
+    pub(crate) runtime_classes: Feed<RuntimeClass>,
+    /// A job has a gang: the watches are to begin.
+    pub(crate) needed: Arc<Notify>,
 }
 
-impl Gangs {
+impl GangFacts {
     /// Makes empty stores and what feeds them.
-    pub(super) fn new() -> (Self, Feeds) {
+    pub(crate) fn new() -> (Self, Feeds) {
         let (limit_ranges, limit_range_feed) = Watched::new();
         let (runtime_classes, runtime_class_feed) = Watched::new();
         let needed = Arc::new(Notify::new());
@@ -59,7 +57,7 @@ impl Gangs {
     }
 
     /// Adds the facts that the plan of a job needs, and notes on what it depends.
-    pub(super) async fn observe(
+    pub(crate) async fn observe(
         &self,
         client: &Client,
         key: &Key,
@@ -92,7 +90,7 @@ impl Gangs {
         Ok(())
     }
 
-    /// Gives the LimitRanges of a namespace, by name: their order decides which default counts.
+    /// Returns the LimitRanges of a namespace, by name: their order decides which default counts.
     fn limit_ranges_of(&self, key: &Key) -> Vec<LimitRange> {
         let ranges = self.limit_ranges.store.state().into_iter();
         let mut ranges: Vec<LimitRange> = ranges
@@ -104,12 +102,12 @@ impl Gangs {
     }
 
     /// Forgets a job.
-    pub(super) fn forget(&self, key: &Key) {
+    pub(crate) fn forget(&self, key: &Key) {
         self.lock().remove(key);
     }
 
     /// Lists the jobs that depend on what is wanted.
-    fn dependants(&self, wanted: impl Fn(&Key, &BTreeSet<String>) -> bool) -> Vec<Key> {
+    pub(crate) fn dependants(&self, wanted: impl Fn(&Key, &BTreeSet<String>) -> bool) -> Vec<Key> {
         let dependants = self.lock();
         let found = dependants.iter().filter(|(key, classes)| wanted(key, classes));
         found.map(|(key, _)| key.clone()).collect()
@@ -140,55 +138,4 @@ async fn priority_classes(
         }
     }
     Ok(found)
-}
-
-/// Watches LimitRanges and RuntimeClasses for ever, from when a job with a gang comes.
-pub(super) async fn follow_when_needed(ctx: Arc<Context>, feeds: Feeds) {
-    feeds.needed.notified().await;
-    let limit_ranges = follow(
-        ctx.client.clone(),
-        feeds.limit_ranges,
-        containers_only,
-        wake::shared(&ctx, limit_range),
-    );
-    let runtime_classes = follow(
-        ctx.client.clone(),
-        feeds.runtime_classes,
-        |_| {},
-        wake::shared(&ctx, runtime_class),
-    );
-    tokio::join!(limit_ranges, runtime_classes);
-}
-
-/// Of a LimitRange only the defaults of containers are looked at.
-fn containers_only(range: &mut LimitRange) {
-    range.metadata.annotations = None;
-    if let Some(spec) = &mut range.spec {
-        spec.limits.retain(|item| item.type_ == "Container");
-    }
-}
-
-fn limit_range(ctx: &Context, event: &Event<Guarded<LimitRange>>) {
-    on_change(ctx, event, |range, key, _| range.namespace() == key.namespace);
-}
-
-fn runtime_class(ctx: &Context, event: &Event<Guarded<RuntimeClass>>) {
-    on_change(ctx, event, |class, _, classes| {
-        classes.contains(&class.name_any())
-    });
-}
-
-/// Wakes the jobs that depend on an object that changed. After a list it is not known what changed.
-fn on_change<K>(ctx: &Context, event: &Event<K>, depends: impl Fn(&K, &Key, &BTreeSet<String>) -> bool) {
-    let keys = match event {
-        Event::Apply(object) | Event::Delete(object) => {
-            ctx.gangs.dependants(|key, classes| depends(object, key, classes))
-        }
-        Event::InitDone => ctx.gangs.dependants(|_, _| true),
-        Event::Init | Event::InitApply(_) => return,
-    };
-    for key in keys {
-        ctx.compared.forget(&key);
-        ctx.queue.add(key, Lane::Follow);
-    }
 }

@@ -12,12 +12,12 @@ use kube::core::{ApiResource, GroupVersionKind};
 use kube::{Api, Resource};
 use serde_json::{Map, Value, json};
 
-use super::apply::{patch_params, post};
-use super::context::Context;
-use super::error::{Class, Doing, Error, kind_missing};
-use super::events::Note;
 use super::fetch::{COLLECTED_WITHIN, Fetched, snapshot};
 use super::keys;
+use crate::controller::client::write;
+use crate::controller::context::Context;
+use crate::controller::error::{Class, Doing, Error, kind_missing};
+use crate::controller::events::Note;
 use crate::k8s::diff::{self, Change, Difference, Unkeyed};
 use crate::k8s::json as k8s_json;
 use crate::plan::{NewSecret, Served};
@@ -27,7 +27,7 @@ use crate::plan::{NewSecret, Served};
 /// We cannot read Secrets, so we cannot tell who owns an existing one. It is this job's if the job has its snapshot, since
 /// that is made later. Before, it is most likely one of an older job of the same name, which goes with that; one that stays
 /// was made by this program just before it was stopped, or by the job's author.
-pub(super) async fn create_secret(
+pub(crate) async fn create_secret(
     ctx: &Context,
     fetched: &Fetched<'_>,
     secret: &NewSecret,
@@ -45,7 +45,7 @@ pub(super) async fn create_secret(
     };
     match ctx
         .api::<Secret>(fetched.key)
-        .create(&post(), &object)
+        .create(&write::post(), &object)
         .await
         .doing(doing)
     {
@@ -71,7 +71,7 @@ fn bytes(content: BTreeMap<&'static str, String>) -> BTreeMap<String, ByteString
 }
 
 /// Creates an object, or brings the one that is there up to date.
-pub(super) async fn ensure(
+pub(crate) async fn ensure(
     ctx: &Context,
     fetched: &Fetched<'_>,
     object: Value,
@@ -143,7 +143,7 @@ impl Wanted {
         if let Served::Gated { .. } = self.served {
             let dry = PostParams {
                 dry_run: true,
-                ..post()
+                ..write::post()
             };
             let answer = self
                 .api
@@ -152,7 +152,7 @@ impl Wanted {
                 .map_err(|e| self.failed("create", e))?;
             self.kept_whole(&json!(answer))?;
         }
-        let created = self.api.create(&post(), &typed).await;
+        let created = self.api.create(&write::post(), &typed).await;
         created.map(|_| ()).map_err(|e| self.failed("create", e))
     }
 
@@ -178,7 +178,7 @@ impl Wanted {
         };
         let patched = self
             .api
-            .patch(&self.name, &patch_params(), &Patch::Merge(&change))
+            .patch(&self.name, &write::patch(), &Patch::Merge(&change))
             .await;
         match patched {
             Ok(_) => Ok(()),

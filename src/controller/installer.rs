@@ -12,8 +12,8 @@ use kube::{Api, Client, ResourceExt};
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
-use super::Failure;
 use super::error::{api_text, not_found};
+use super::failure::Failure;
 use crate::api::{ClusterTrainingRuntime, names};
 use crate::k8s::json as k8s_json;
 

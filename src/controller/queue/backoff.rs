@@ -1,14 +1,14 @@
 //! How soon a job is tried again after an error.
 //!
 //! No client. Counts the errors of each job in a row; a success or the end of the job forgets them. A change of the
-//! job, its JobSet or its runtime does not wait for this: it is tried at once.
+//! job, its JobSet or its runtime does not wait for this: the job is tried at once.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use super::error::{Class, Error};
+use crate::controller::error::{Class, Error};
 
 /// Shortest delay.
 const FIRST: Duration = Duration::from_millis(200);
@@ -19,7 +19,7 @@ const LONGEST: Duration = Duration::from_secs(300);
 
 /// Errors in a row, by object.
 #[derive(Debug)]
-pub(super) struct Retries<K>(Mutex<HashMap<K, Row>>);
+pub(crate) struct Backoff<K>(Mutex<HashMap<K, Row>>);
 
 /// Errors in a row.
 #[derive(Debug, Default)]
@@ -29,15 +29,15 @@ struct Row {
     text: String,
 }
 
-impl<K> Default for Retries<K> {
+impl<K> Default for Backoff<K> {
     fn default() -> Self {
         Self(Mutex::default())
     }
 }
 
-impl<K: Hash + Eq + Clone> Retries<K> {
-    /// Counts an error and tells when to try again; `None` for an error that time cannot heal.
-    pub(super) fn after(&self, key: &K, error: &Error) -> Option<Duration> {
+impl<K: Hash + Eq + Clone> Backoff<K> {
+    /// Counts an error and returns when to try again; `None` for a permanent error.
+    pub(crate) fn after(&self, key: &K, error: &Error) -> Option<Duration> {
         let class = error.class();
         if class == Class::Impossible {
             self.forget(key);
@@ -49,27 +49,27 @@ impl<K: Hash + Eq + Clone> Retries<K> {
         row.text = error.text();
         let mut delay = delay(class, row.count);
         if matches!(error, Error::KindMissing { .. }) {
-            // Most kinds are not watched, so nothing else tells when this one has come.
+            // Most kinds are not watched, so nothing else shows that this one is there now.
             delay = delay.min(LONGEST_OUTAGE);
         }
         let delay = spread(delay, key, row.count);
         Some(delay.max(error.retry_after().unwrap_or_default()))
     }
 
-    /// Tells how many errors in a row there were.
-    pub(super) fn count(&self, key: &K) -> u32 {
+    /// Returns the number of errors in a row.
+    pub(crate) fn count(&self, key: &K) -> u32 {
         let counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         counts.get(key).map_or(0, |row| row.count)
     }
 
-    /// Tells whether the last error said the same.
-    pub(super) fn repeats(&self, key: &K, text: &str) -> bool {
+    /// Reports whether the last error had the same text.
+    pub(crate) fn repeats(&self, key: &K, text: &str) -> bool {
         let counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         counts.get(key).is_some_and(|row| row.text == text)
     }
 
     /// Forgets the errors of an object.
-    pub(super) fn forget(&self, key: &K) {
+    pub(crate) fn forget(&self, key: &K) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(key);
     }
 }
@@ -111,21 +111,21 @@ mod tests {
     }
 
     #[test]
-    fn what_time_cannot_heal_is_not_tried_again() {
-        let retries = Retries::default();
-        assert_eq!(retries.after(&"a", &problem(Reason::Unsupported)), None);
+    fn a_permanent_error_is_not_tried_again() {
+        let backoff = Backoff::default();
+        assert_eq!(backoff.after(&"a", &problem(Reason::Unsupported)), None);
     }
 
     #[test]
-    fn a_success_starts_anew() {
-        let retries = Retries::default();
+    fn a_success_starts_over() {
+        let backoff = Backoff::default();
         for _ in 0..9 {
-            retries.after(&"a", &problem(Reason::NotFound));
+            backoff.after(&"a", &problem(Reason::NotFound));
         }
-        assert_eq!(retries.count(&"a"), 9);
-        assert!(retries.repeats(&"a", &problem(Reason::NotFound).text()));
-        retries.forget(&"a");
-        assert!(retries.after(&"a", &problem(Reason::NotFound)).unwrap() <= FIRST);
+        assert_eq!(backoff.count(&"a"), 9);
+        assert!(backoff.repeats(&"a", &problem(Reason::NotFound).text()));
+        backoff.forget(&"a");
+        assert!(backoff.after(&"a", &problem(Reason::NotFound)).unwrap() <= FIRST);
     }
 
     #[test]

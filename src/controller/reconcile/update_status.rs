@@ -6,16 +6,18 @@
 use std::sync::Arc;
 
 use kube::Api;
-use kube::api::{DeleteParams, Patch, PatchParams, Preconditions};
+use kube::api::{DeleteParams, Patch, Preconditions};
 use serde_json::{Value, json};
 
-use super::context::{Context, Guarded, Key};
-use super::error::{Doing, Error, not_found};
-use crate::api::{JobSet, TrainJob, names};
+use crate::api::{JobSet, TrainJob};
+use crate::controller::client::write;
+use crate::controller::context::Context;
+use crate::controller::error::{Doing, Error, not_found};
+use crate::controller::key::{Guarded, Key};
 use crate::status::Outcome;
 
 /// Writes what [`crate::status::observe`] found.
-pub(super) async fn record(
+pub(crate) async fn update_status(
     ctx: &Context,
     key: &Key,
     job: &TrainJob,
@@ -35,11 +37,10 @@ pub(super) async fn record(
 async fn write_status(ctx: &Context, key: &Key, job: &TrainJob, mut patch: Value) -> Result<(), Error> {
     let api: Api<TrainJob> = ctx.api(key);
     patch["metadata"] = json!({"uid": job.metadata.uid, "resourceVersion": job.metadata.resource_version});
-    let params = PatchParams {
-        field_manager: Some(names::FIELD_MANAGER.to_owned()),
-        ..PatchParams::default()
-    };
-    match api.patch_status(&key.name, &params, &Patch::Merge(&patch)).await {
+    match api
+        .patch_status(&key.name, &write::patch(), &Patch::Merge(&patch))
+        .await
+    {
         Ok(written) => {
             let written = Arc::new(kube::core::DeserializeGuard(Ok(written)) as Guarded<TrainJob>);
             ctx.written_jobs.put(key.clone(), written);

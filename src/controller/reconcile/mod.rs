@@ -1,26 +1,33 @@
 //! Brings one job to where it should be: five steps, each its own file.
 //!
-//! Decides nothing. What a step may touch stands at the top of its file. A reconcile runs in a task of its own:
-//! when it panics or hangs, only its job waits.
+//! Decides nothing. The top of each file says what its step may touch. A reconcile runs in a task of its own: if it panics
+//! or hangs, only its job waits.
 
-use std::convert::Infallible;
+mod apply;
+mod decide;
+mod fetch;
+mod keys;
+mod objects;
+mod update_status;
+
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use kube::runtime::controller::Action;
-use kube::runtime::reflector::ObjectRef;
+use tokio::time::Instant;
 use tracing::Instrument;
 
-use super::apply::apply;
-use super::context::{Context, Guarded, Key};
-use super::decide::decide;
+use super::context::Context;
 use super::error::{Class, Error};
 use super::events::Note;
-use super::fetch::{fetch, unreadable};
-use super::queue::Lane;
-use super::record::record;
+use super::key::{Guarded, Key};
+use super::queue::Priority;
+use super::wake;
 use crate::api::TrainJob;
 use crate::status::{Build, Due, Seen, observe};
+use apply::apply;
+use decide::decide;
+use fetch::{fetch, unreadable};
+use update_status::update_status;
 
 /// The longest time that one reconcile may take.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -41,31 +48,41 @@ impl From<Error> for Done {
     }
 }
 
-/// Reconciles a job, isolated from all others, counts and reports how it went, and says when to come back: no later
-/// than the job's deadline, also after an error.
-pub(super) async fn run(job: Arc<Guarded<TrainJob>>, ctx: Arc<Context>) -> Result<Action, Infallible> {
-    let key = ObjectRef::from_obj(&*job);
-    let seen = ctx.queue.begin(&key);
-    let job = ctx.written_jobs.newest(&key, Some(job.clone())).unwrap_or(job);
+/// When a job is to come back although nothing changes.
+pub(crate) struct Next {
+    pub(crate) delay: Duration,
+    pub(crate) priority: Priority,
+}
+
+/// Reconciles a job, isolated from all others, counts and reports how it went, and returns when it is to come back: no
+/// later than at its deadline, also after an error. `seen` is when it began to wait.
+pub(crate) async fn run(
+    ctx: &Arc<Context>,
+    key: &Key,
+    job: Arc<Guarded<TrainJob>>,
+    seen: Instant,
+) -> Option<Next> {
     let span = tracing::info_span!("reconcile", namespace = key.namespace, trainjob = key.name);
     let started = Instant::now();
     let Done { error, look_again } =
         isolated(job.clone(), key.clone(), seen, ctx.clone(), span.clone()).await;
-    ctx.queue.end(&key);
     let class = error.as_ref().map(|e| e.class().label());
     ctx.metrics.reconciled(class, started.elapsed());
     let retry = match &error {
         None => {
-            ctx.retries.forget(&key);
+            ctx.backoff.forget(key);
             None
         }
         Some(error) => {
-            span.in_scope(|| report(&ctx, &key, &job, error));
-            ctx.retries.after(&key, error)
+            span.in_scope(|| report(ctx, key, &job, error));
+            ctx.backoff.after(key, error)
         }
     };
-    let next = retry.into_iter().chain(look_again).min();
-    Ok(next.map_or_else(Action::await_change, Action::requeue))
+    let delay = retry.into_iter().chain(look_again).min()?;
+    Some(Next {
+        delay,
+        priority: wake::priority(ctx, key, &job),
+    })
 }
 
 /// Runs a reconcile in its own task.
@@ -100,9 +117,9 @@ async fn reconcile(ctx: &Context, key: &Key, job: &Guarded<TrainJob>, seen: Inst
     }
     let decision = decide(&ctx.config, &mut fetched);
     let applied = apply(ctx, &fetched, decision).await;
-    if applied.changed && ctx.queue.is_urgent() {
+    if applied.changed && ctx.queue.has_builds() {
         // Jobs that have no JobSet yet go before the status of one that just got it.
-        ctx.queue.add(key.clone(), Lane::Follow);
+        ctx.queue.add(key.clone(), Priority::Status);
         return Ok(Done::default());
     }
     let why = applied.error.as_ref().map(Error::text);
@@ -113,7 +130,7 @@ async fn reconcile(ctx: &Context, key: &Key, job: &Guarded<TrainJob>, seen: Inst
         build: build(applied.error.as_ref(), why.as_deref(), applied.done),
         now: fetched.now,
     });
-    record(ctx, key, job, jobset, &outcome).await?;
+    update_status(ctx, key, job, jobset, &outcome).await?;
     Ok(Done {
         error: applied.error,
         look_again: outcome.look_again,
@@ -135,12 +152,12 @@ fn build<'a>(error: Option<&Error>, why: Option<&'a str>, done: bool) -> Build<'
 /// Tells the author of the job what went wrong, if it is theirs to know or lasts, and the log once.
 fn report(ctx: &Context, key: &Key, job: &Guarded<TrainJob>, error: &Error) {
     let (class, text) = (error.class(), error.text());
-    let lasts = class == Class::Unavailable && ctx.retries.count(key) >= 5;
+    let lasts = class == Class::Unavailable && ctx.backoff.count(key) >= 5;
     if class.concerns_author() || lasts {
         ctx.events.send(Note::failure(job, &text));
     }
     match class {
-        _ if ctx.retries.repeats(key, &text) => {
+        _ if ctx.backoff.repeats(key, &text) => {
             tracing::debug!(class = class.label(), error = text, "reconcile failed again");
         }
         Class::Conflict | Class::Leaving => {

@@ -13,14 +13,14 @@ use tower::{Layer, Service};
 
 /// How many requests a second, and how many at once after a pause.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Throttle {
+pub(crate) struct Throttle {
     interval: Duration,
     burst: u32,
 }
 
 impl Throttle {
     /// Makes a limit; `None` when there is none, which a `qps` of zero means.
-    pub(super) fn new(qps: f64, burst: u32) -> Option<Self> {
+    pub(crate) fn new(qps: f64, burst: u32) -> Option<Self> {
         let interval = Duration::try_from_secs_f64(qps.recip()).ok()?;
         (!interval.is_zero()).then_some(Self {
             interval,
@@ -43,7 +43,7 @@ impl<S> Layer<S> for Throttle {
 }
 
 /// A service behind a [`Throttle`].
-pub(super) struct Throttled<S> {
+pub(crate) struct Throttled<S> {
     inner: S,
     throttle: Throttle,
     /// When the bucket would be full if no further request came.

@@ -13,13 +13,13 @@ use axum::response::IntoResponse;
 use axum::routing::get;
 use tokio::net::TcpListener;
 
-use super::context::Context;
-use super::options::BindAddress;
-use super::watch::State;
 use crate::api::{TrainJob, names};
+use crate::controller::cache::watch::State;
+use crate::controller::context::Context;
+use crate::controller::options::BindAddress;
 
 /// Serves liveness and readiness.
-pub(super) async fn health(address: &BindAddress, ctx: Arc<Context>) -> io::Result<()> {
+pub(crate) async fn health(address: &BindAddress, ctx: Arc<Context>) -> io::Result<()> {
     let routes = Router::new()
         .route("/healthz", get(|| async { "ok\n" }))
         .route("/readyz", get(ready));
@@ -27,7 +27,7 @@ pub(super) async fn health(address: &BindAddress, ctx: Arc<Context>) -> io::Resu
 }
 
 /// Serves metrics.
-pub(super) async fn metrics(address: &BindAddress, ctx: Arc<Context>) -> io::Result<()> {
+pub(crate) async fn metrics(address: &BindAddress, ctx: Arc<Context>) -> io::Result<()> {
     serve(
         address,
         Router::new().route("/metrics", get(numbers)).with_state(ctx),
@@ -52,7 +52,7 @@ async fn serve(address: &BindAddress, routes: Router) -> io::Result<()> {
 
 async fn ready(Shared(ctx): Shared<Arc<Context>>) -> (StatusCode, String) {
     let (mut ready, mut text) = (true, String::new());
-    for (kind, state) in ctx.states() {
+    for (kind, state) in ctx.watch_states() {
         let says = match state {
             State::Listed => "watching".to_owned(),
             State::KindMissing => "not installed; work starts once it is".to_owned(),

@@ -6,22 +6,23 @@
 use std::sync::Arc;
 
 use kube::Api;
-use kube::api::{Patch, PatchParams, PostParams};
+use kube::api::Patch;
 use serde_json::{Value, json};
 
-use super::client;
-use super::context::{Context, Guarded};
 use super::decide::Decision;
-use super::error::{Class, Doing, Error, kind_missing, unknown_field};
-use super::events::Note;
 use super::fetch::Fetched;
 use super::objects;
 use crate::api::{JobSet, names};
+use crate::controller::client::write;
+use crate::controller::context::Context;
+use crate::controller::error::{Class, Doing, Error, kind_missing, unknown_field};
+use crate::controller::events::Note;
+use crate::controller::key::Guarded;
 use crate::plan::{GangObject, JobSetAction, Plan, PlannedJobSet, Served};
 use crate::status::own_jobset;
 
 /// How it went.
-pub(super) struct Applied {
+pub(crate) struct Applied {
     /// The job's JobSet now.
     pub jobset: Option<Arc<Guarded<JobSet>>>,
     /// Whether all objects are known to be as they should be.
@@ -33,7 +34,7 @@ pub(super) struct Applied {
 }
 
 /// Carries a decision out.
-pub(super) async fn apply(ctx: &Context, fetched: &Fetched<'_>, decision: Decision) -> Applied {
+pub(crate) async fn apply(ctx: &Context, fetched: &Fetched<'_>, decision: Decision) -> Applied {
     let result = match decision {
         Decision::Leave => {
             return Applied {
@@ -131,10 +132,10 @@ async fn create(
 ) -> Result<(Arc<Guarded<JobSet>>, bool), Error> {
     let name = &fetched.key.name;
     let api: Api<JobSet> = ctx.api(fetched.key);
-    let refusal = match client::create_strictly::<JobSet>(&ctx.client, fetched.key, &object).await {
+    let refusal = match write::create_strictly::<JobSet>(&ctx.client, fetched.key, &object).await {
         Ok(created) => {
             tracing::info!("created JobSet");
-            ctx.deleted.forget(fetched.key);
+            ctx.deleted_jobsets.forget(fetched.key);
             return Ok((remember(ctx, fetched, created), true));
         }
         Err(error) if kind_missing(&error) => {
@@ -184,7 +185,7 @@ async fn patch(
     let name = &fetched.key.name;
     let patched = ctx
         .api::<JobSet>(fetched.key)
-        .patch(name, &patch_params(), &Patch::Merge(&change))
+        .patch(name, &write::patch(), &Patch::Merge(&change))
         .await
         .doing(|| format!("patch JobSet {name}"))?;
     tracing::info!(suspend = patched.suspended(), "patched JobSet");
@@ -195,18 +196,4 @@ fn remember(ctx: &Context, fetched: &Fetched<'_>, jobset: JobSet) -> Arc<Guarded
     let jobset = Arc::new(kube::core::DeserializeGuard(Ok(jobset)));
     ctx.written_jobsets.put(fetched.key.clone(), jobset.clone());
     jobset
-}
-
-pub(super) fn post() -> PostParams {
-    PostParams {
-        field_manager: Some(names::FIELD_MANAGER.to_owned()),
-        ..PostParams::default()
-    }
-}
-
-pub(super) fn patch_params() -> PatchParams {
-    PatchParams {
-        field_manager: Some(names::FIELD_MANAGER.to_owned()),
-        ..PatchParams::default()
-    }
 }
