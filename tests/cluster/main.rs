@@ -13,10 +13,15 @@
 mod api_server;
 mod faults;
 mod gang;
+#[path = "../sent/input.rs"]
+mod input;
 mod life;
 mod once;
+#[path = "../program/mod.rs"]
+mod program;
 mod refusals;
 mod release;
+mod rendered;
 mod schema;
 mod sdk;
 mod support;

@@ -52,8 +52,13 @@ pub fn golden(path: &str) -> PathBuf {
 
 /// Reads a stream of YAML documents, in which a plain `y` is a text.
 pub fn documents(text: &str) -> Vec<Value> {
+    try_documents(text).unwrap()
+}
+
+/// Reads a stream that may be no YAML.
+pub fn try_documents(text: &str) -> Option<Vec<Value>> {
     let options = serde_saphyr::options! { strict_booleans: true };
-    serde_saphyr::from_multiple_with_options(text, options).unwrap()
+    serde_saphyr::from_multiple_with_options(text, options).ok()
 }
 
 /// What `trainer validate -o json` says of one document.

@@ -41,7 +41,7 @@ impl ApiServer {
     /// Returns the bodies that were sent, as soon as each of the jobs has its JobSet.
     pub(crate) async fn sent_by<'a>(
         &self,
-        jobs: impl Iterator<Item = &'a str> + Clone,
+        jobs: impl Iterator<Item = &'a String> + Clone,
         patience: Duration,
     ) -> Vec<Value> {
         let all = async {

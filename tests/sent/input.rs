@@ -5,67 +5,58 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 use trainer::api::{TrainJob, names};
-use trainer::catalog;
-use trainer::k8s::diff::{self, Unkeyed};
 use trainer::schema;
 
-use crate::program::{documents, golden, trainer, verdicts};
+use crate::program::{self, Verdict, documents, golden, trainer, try_documents};
+
+/// Kinds without a namespace.
+const CLUSTER_WIDE: [&str; 3] = ["ClusterTrainingRuntime", "RuntimeClass", "PriorityClass"];
 
 /// A golden input of which something is rendered.
 pub(crate) struct Input {
     pub(crate) name: String,
-    /// The objects as an API server stores them.
-    objects: Vec<Value>,
+    /// The objects as an API server stores them; the last one of a name counts.
+    pub(crate) objects: Vec<Value>,
     /// The rendered objects of each TrainJob, masked, in the order in which they are applied.
     pub(crate) rendered: BTreeMap<String, Vec<Value>>,
 }
 
 impl Input {
-    /// Reads all inputs that end in objects.
-    pub(crate) fn all(namespace: &str) -> Vec<Self> {
-        let mut files = Vec::new();
-        collect(&golden(""), &mut files);
-        files.sort();
-        files
-            .iter()
-            .filter_map(|file| Self::read(file, namespace))
-            .collect()
-    }
-
-    fn read(file: &str, namespace: &str) -> Option<Self> {
-        let run = trainer(&["render", "-n", namespace, "-o", "json", "-f", file]);
-        if run.status == 2 || run.out.is_empty() {
-            return None;
-        }
-        let objects = stored(file, namespace, run.status != 0);
-        let ours = |name: &str| objects.iter().any(|object| is_ours(object, name));
-        let mut rendered: BTreeMap<String, Vec<Value>> = BTreeMap::new();
-        for line in run.out.lines() {
-            let object: Value = serde_json::from_str(line).unwrap();
-            if ours(owner(&object)) {
-                rendered
-                    .entry(owner(&object).to_owned())
-                    .or_default()
-                    .push(masked(&object));
+    /// Reads a file, changes its objects, and renders them in a namespace; `None` if nothing is rendered.
+    pub(crate) fn read(file: &str, namespace: &str, change: impl Fn(&mut Value)) -> Option<Self> {
+        let text = std::fs::read_to_string(golden(file)).unwrap();
+        let mut objects = try_documents(&text)?;
+        objects.retain(|document| !document.is_null());
+        objects.iter_mut().for_each(change);
+        let changed = write(&objects);
+        let path = changed.path().to_str().unwrap();
+        let run = trainer(&["render", "-n", namespace, "-o", "json", "-f", path]);
+        if run.status != 0 {
+            let verdicts = trainer(&["validate", "-n", namespace, "-o", "json", "-f", path]);
+            if verdicts.status == 2 {
+                return None;
             }
+            keep_allowed(&mut objects, &program::verdicts(&verdicts));
         }
+        let objects: Vec<Value> = objects
+            .into_iter()
+            .map(|object| stored(object, namespace))
+            .collect();
+        let rendered = by_job(&run.out, &objects);
         (!rendered.is_empty()).then(|| Self {
             name: file.to_owned(),
             objects,
             rendered,
         })
     }
+}
 
-    /// Lists the objects as an API server stores them, the shipped runtimes first.
-    pub(crate) fn stored(&self) -> impl Iterator<Item = Value> {
-        let shipped = catalog::runtimes().unwrap().into_iter().map(with_defaults);
-        shipped.chain(self.objects.iter().cloned())
-    }
-
-    /// Lists the TrainJobs that become objects.
-    pub(crate) fn jobs(&self) -> impl Iterator<Item = &str> + Clone {
-        self.rendered.keys().map(String::as_str)
-    }
+/// Lists the files of inputs, below the golden files.
+pub(crate) fn files() -> Vec<String> {
+    let mut files = Vec::new();
+    collect(&golden(""), &mut files);
+    files.sort();
+    files
 }
 
 fn collect(folder: &Path, files: &mut Vec<String>) {
@@ -80,42 +71,52 @@ fn collect(folder: &Path, files: &mut Vec<String>) {
     }
 }
 
-/// Returns the objects of a file that an API server with our admission stores. `refused` says that it refuses some.
-fn stored(file: &str, namespace: &str, refused: bool) -> Vec<Value> {
-    let verdicts = if refused {
-        verdicts(&trainer(&["validate", "-n", namespace, "-o", "json", "-f", file]))
-    } else {
-        Vec::new()
-    };
-    let mut verdicts = verdicts.into_iter();
-    let text = std::fs::read_to_string(golden(file)).unwrap();
-    let mut objects = Vec::new();
-    for mut object in documents(&text)
-        .into_iter()
-        .filter(|document| !document.is_null())
-    {
-        let kind = object["kind"].as_str().unwrap_or_default().to_owned();
-        let refused = schema::of(&kind).is_some() && verdicts.next().is_some_and(|verdict| !verdict.allowed);
-        if refused {
-            continue;
-        }
-        if let (Some(prefix), None) = (
-            object["metadata"]["generateName"].as_str(),
-            object["metadata"]["name"].as_str(),
-        ) {
-            object["metadata"]["name"] = json!(format!("{prefix}xxxxx"));
-        }
-        let is_namespaced =
-            !["ClusterTrainingRuntime", "RuntimeClass", "PriorityClass"].contains(&kind.as_str());
-        if is_namespaced && object["metadata"]["namespace"].is_null() {
-            object["metadata"]["namespace"] = json!(namespace);
-        }
-        objects.push(with_defaults(object));
-    }
-    objects
+fn write(objects: &[Value]) -> tempfile::NamedTempFile {
+    let documents: Vec<String> = objects.iter().map(Value::to_string).collect();
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), documents.join("\n---\n")).unwrap();
+    file
 }
 
-fn with_defaults(mut object: Value) -> Value {
+/// Removes what admission refuses. There is a verdict on each object of our kinds, in their order.
+fn keep_allowed(objects: &mut Vec<Value>, verdicts: &[Verdict]) {
+    let mut verdicts = verdicts.iter();
+    objects.retain(|object| {
+        let ours = object["kind"].as_str().and_then(schema::of).is_some();
+        !ours || verdicts.next().is_none_or(|verdict| verdict.allowed)
+    });
+}
+
+/// Returns an object as an API server stores it.
+fn stored(mut object: Value, namespace: &str) -> Value {
+    let metadata = &mut object["metadata"];
+    if let (Some(prefix), None) = (metadata["generateName"].as_str(), metadata["name"].as_str()) {
+        metadata["name"] = json!(format!("{prefix}xxxxx"));
+    }
+    let is_cluster_wide = object["kind"]
+        .as_str()
+        .is_some_and(|kind| CLUSTER_WIDE.contains(&kind));
+    if !is_cluster_wide && object["metadata"]["namespace"].is_null() {
+        object["metadata"]["namespace"] = json!(namespace);
+    }
+    with_defaults(object)
+}
+
+/// Groups rendered objects by their TrainJobs, without those that a controller of another name manages.
+fn by_job(rendered: &str, objects: &[Value]) -> BTreeMap<String, Vec<Value>> {
+    let mut jobs: BTreeMap<String, Vec<Value>> = BTreeMap::new();
+    for line in rendered.lines() {
+        let object: Value = serde_json::from_str(line).unwrap();
+        let job = owner(&object);
+        if objects.iter().any(|object| is_ours(object, job)) {
+            jobs.entry(job.to_owned()).or_default().push(masked(&object));
+        }
+    }
+    jobs
+}
+
+/// Returns an object of one of our kinds with its defaults, and without unknown fields.
+pub(crate) fn with_defaults(mut object: Value) -> Value {
     if let Some(schema) = object["kind"].as_str().and_then(schema::of) {
         schema.prune(&mut object);
         schema.set_defaults(&mut object);
@@ -160,11 +161,12 @@ pub(crate) fn masked(object: &Value) -> Value {
 fn mask_keys(secret: &mut Value) {
     let fields = secret.as_object_mut().unwrap();
     let data = fields.remove("data").or_else(|| fields.remove("stringData"));
-    let keys: Vec<String> = data
+    let mut keys: Vec<String> = data
         .iter()
         .filter_map(Value::as_object)
         .flat_map(|data| data.keys().cloned())
         .collect();
+    keys.sort();
     fields.insert("data".to_owned(), json!(keys));
 }
 
@@ -176,31 +178,4 @@ fn mask_snapshot(snapshot: &mut Value) {
         !["uid", "resourceVersion", "creationTimestamp", "generation"].contains(&field.as_str())
     });
     snapshot["data"]["runtime"] = runtime;
-}
-
-/// Returns the first difference, for people.
-pub(crate) fn first_difference(sent: &[Value], rendered: &[Value]) -> String {
-    let titles = |objects: &[Value]| -> Vec<String> {
-        objects
-            .iter()
-            .map(|object| format!("{} {}", object["kind"], object["metadata"]["name"]))
-            .collect()
-    };
-    if titles(sent) != titles(rendered) {
-        return format!("  sent {:?}\n  rendered {:?}", titles(sent), titles(rendered));
-    }
-    let pairs = sent
-        .iter()
-        .zip(rendered)
-        .filter(|(sent, rendered)| sent != rendered);
-    let mut text = String::new();
-    for (sent, rendered) in pairs {
-        for difference in diff::differences(rendered, sent, Unkeyed::ByIndex) {
-            text = format!(
-                "{text}  {} {}: {:?}\n",
-                sent["kind"], difference.path, difference.change
-            );
-        }
-    }
-    text
 }

@@ -15,37 +15,63 @@ use std::time::Duration;
 use api_server::ApiServer;
 use controller::Controller;
 use input::Input;
+use serde_json::Value;
+use trainer::catalog;
+use trainer::k8s::diff::{self, Unkeyed};
 
 /// How long the controller may take for one input.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_body_is_what_render_prints() {
-    let inputs = Input::all("golden");
+    let files = input::files();
+    let inputs: Vec<_> = files
+        .iter()
+        .filter_map(|file| Input::read(file, "golden", |_| {}))
+        .collect();
     assert!(inputs.len() >= 130, "only {} inputs end in objects", inputs.len());
     let mut wrong = Vec::new();
     for input in inputs {
-        let server = ApiServer::default();
-        for object in input.stored() {
-            server.store(object);
-        }
-        let controller = Controller::start(&server).await;
-        let sent = server.sent_by(input.jobs(), PATIENCE).await;
-        controller.stop().await;
+        let sent = sent_for(&input).await;
         for (job, rendered) in &input.rendered {
-            let sent: Vec<_> = sent
-                .iter()
-                .filter(|object| input::owner(object) == job)
-                .map(input::masked)
-                .collect();
+            let sent = sent.iter().filter(|object| input::owner(object) == job);
+            let sent: Vec<_> = sent.map(input::masked).collect();
             if sent != *rendered {
-                wrong.push(format!(
-                    "{}, TrainJob {job}:\n{}",
-                    input.name,
-                    input::first_difference(&sent, rendered)
-                ));
+                let differences = describe(&sent, rendered);
+                wrong.push(format!("{}, TrainJob {job}:\n{differences}", input.name));
             }
         }
     }
     assert!(wrong.is_empty(), "{} differ:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+/// Returns the bodies that the controller sends for an input.
+async fn sent_for(input: &Input) -> Vec<Value> {
+    let server = ApiServer::default();
+    let shipped = catalog::runtimes().unwrap().into_iter().map(input::with_defaults);
+    for object in shipped.chain(input.objects.iter().cloned()) {
+        server.store(object);
+    }
+    let controller = Controller::start(&server).await;
+    let sent = server.sent_by(input.rendered.keys(), PATIENCE).await;
+    controller.stop().await;
+    sent
+}
+
+/// Returns how the sent objects differ from the rendered ones, for people.
+fn describe(sent: &[Value], rendered: &[Value]) -> String {
+    let titles = |objects: &[Value]| -> Vec<String> {
+        let title = |object: &Value| format!("{} {}", object["kind"], object["metadata"]["name"]);
+        objects.iter().map(title).collect()
+    };
+    if titles(sent) != titles(rendered) {
+        return format!("  sent {:?}\n  rendered {:?}", titles(sent), titles(rendered));
+    }
+    let mut text = String::new();
+    for (sent, rendered) in sent.iter().zip(rendered) {
+        for found in diff::differences(rendered, sent, Unkeyed::ByIndex) {
+            text = format!("{text}  {} {}: {:?}\n", sent["kind"], found.path, found.change);
+        }
+    }
+    text
 }
