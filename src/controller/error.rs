@@ -99,9 +99,9 @@ pub(crate) enum Error {
     /// The reconcile took too long and was given up.
     #[error("gave up after {} s", .0.as_secs())]
     TimedOut(Duration),
-    /// The reconcile panicked.
+    /// The reconcile panicked, or met what cannot be.
     #[error("internal error, please report it: {0}")]
-    Panicked(String),
+    Internal(String),
 }
 
 /// What kind of trouble an error is.
@@ -126,7 +126,7 @@ pub(crate) enum Class {
 }
 
 impl Class {
-    /// Gives the class as a metric label.
+    /// Returns the class as a metric label.
     pub(crate) fn label(self) -> &'static str {
         match self {
             Self::Invalid => "invalid",
@@ -140,7 +140,7 @@ impl Class {
         }
     }
 
-    /// Tells whether the error says something about the job, so that its author must see it in status and events.
+    /// Reports whether the error is about the job, so that its author must see it in status and Events.
     pub(crate) fn concerns_author(self) -> bool {
         match self {
             Self::Invalid | Self::Impossible | Self::Waiting | Self::Rejected | Self::Internal => true,
@@ -167,7 +167,7 @@ impl Error {
             Self::JobSetLost => Class::Impossible,
             Self::Api { source, .. } => class_of(source),
             Self::TimedOut(_) => Class::Unavailable,
-            Self::Panicked(_) => Class::Internal,
+            Self::Internal(_) => Class::Internal,
         }
     }
 
@@ -208,7 +208,7 @@ fn to_be_served(served: Served) -> String {
     }
 }
 
-/// Tells what was tried when a call of the API server fails.
+/// Adds to an error of the API server what was tried.
 pub(crate) trait Doing<T> {
     /// Names what was tried, such as `create JobSet a`; it is put behind "cannot".
     fn doing(self, what: impl FnOnce() -> String) -> Result<T, Error>;
@@ -223,7 +223,7 @@ impl<T> Doing<T> for Result<T, kube::Error> {
     }
 }
 
-/// Tells whether the API server does not know the kind at all: then its 404 names no object.
+/// Reports whether the API server does not serve the kind: then its 404 names no object.
 pub(crate) fn kind_missing(error: &kube::Error) -> bool {
     match error {
         kube::Error::Api(status) => {
@@ -243,7 +243,7 @@ pub(crate) fn unknown_field(error: &kube::Error) -> Option<String> {
     Some(field.to_owned())
 }
 
-/// Tells whether the object does not exist.
+/// Reports whether the object does not exist.
 pub(crate) fn not_found(error: &kube::Error) -> bool {
     matches!(error, kube::Error::Api(status) if status.code == 404)
 }

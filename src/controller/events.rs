@@ -39,13 +39,13 @@ const REASON_FROZEN: &str = "JobSetFieldsImmutable";
 /// Reason of the Event about what is allowed and most likely not meant.
 const REASON_WARNING: &str = "TrainJobWarning";
 
-/// Something to tell the author of a job.
+/// A message for the author of a job.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Note {
     about: ObjectReference,
     reason: &'static str,
     message: String,
-    /// Whether it is said once, however often it is so.
+    /// Whether it is written once, however often it is noted.
     once: bool,
 }
 
@@ -56,7 +56,7 @@ impl Note {
             about: reference(job.meta()),
             reason: names::condition::REASON_RESOURCES,
             message: cut(&format!(
-                "Failed to bring about the resources of the TrainJob: {why}"
+                "Failed to create or update the objects of the TrainJob: {why}"
             )),
             once: false,
         }
@@ -81,7 +81,7 @@ impl Note {
             reason: REASON_FROZEN,
             message: cut(&format!(
                 "The JobSet keeps these fields as they were when it was created, as JobSet does not let them change; \
-                 delete the TrainJob and create it anew to change them: {fields}"
+                 delete the TrainJob and create it again to change them: {fields}"
             )),
             once: true,
         }
@@ -93,7 +93,7 @@ impl Note {
             about: reference(&job.metadata),
             reason: REASON_FROZEN,
             message: cut(&format!(
-                "The {kind} stays as it was when it was created; delete the TrainJob and create it anew to change it: \
+                "The {kind} stays as it was when it was created; delete the TrainJob and create it again to change it: \
                  {why}"
             )),
             once: true,

@@ -40,7 +40,7 @@ impl Leftover {
     }
 }
 
-/// Gives the finalizers without the old one; `None` where it is not among them.
+/// Returns the finalizers without the old one; `None` if it is not among them.
 fn without(metadata: &ObjectMeta) -> Option<Vec<&String>> {
     let all = metadata.finalizers.as_ref()?;
     let rest: Vec<_> = all.iter().filter(|f| *f != names::OLD_FINALIZER).collect();

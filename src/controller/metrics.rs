@@ -127,17 +127,17 @@ impl Metrics {
         self.duration.observe(took.as_secs_f64());
     }
 
-    /// Tells how many jobs wait.
+    /// Sets how many jobs wait.
     pub(crate) fn queued(&self, jobs: usize) {
         self.queue.set(i64::try_from(jobs).unwrap_or(i64::MAX));
     }
 
-    /// Tells how long a job waited.
+    /// Records how long a job waited.
     pub(crate) fn waited(&self, time: Duration) {
         self.waited.observe(time.as_secs_f64());
     }
 
-    /// Tells how many jobs are in each state.
+    /// Sets how many jobs are in each state.
     pub(crate) fn states(&self, states: impl IntoIterator<Item = (&'static str, usize)>) {
         for (state, jobs) in states {
             let jobs = i64::try_from(jobs).unwrap_or(i64::MAX);

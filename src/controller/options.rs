@@ -58,7 +58,7 @@ impl std::str::FromStr for BindAddress {
             .rsplit_once(':')
             .ok_or_else(|| format!("{text:?} has no port; write :8080 or 127.0.0.1:8080"))?;
         port.parse::<u16>()
-            .map_err(|_| format!("{port:?} is no port; use 1 to 65535"))?;
+            .map_err(|_| format!("the port must be a number from 1 to 65535, got {port:?}"))?;
         let host = if host.is_empty() { "[::]" } else { host };
         Ok(Self(Some(format!("{host}:{port}"))))
     }

@@ -20,7 +20,7 @@ pub(super) fn find<'a>(conditions: &'a [Condition], kind: &str) -> Option<&'a Co
     conditions.iter().find(|c| c.type_ == kind)
 }
 
-/// Tells whether a condition is True.
+/// Reports whether a condition is True.
 pub(super) fn is_true(conditions: &[Condition], kind: &str) -> bool {
     find(conditions, kind).is_some_and(|c| c.status == "True")
 }

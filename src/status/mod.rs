@@ -12,11 +12,11 @@ mod observe;
 mod fixtures;
 
 pub use due::{Due, due};
-pub use observe::{Build, Outcome, Seen, observe};
+pub use observe::{Build, Outcome, StatusInputs, observe};
 
 use crate::api::{JobSet, TrainJob};
 
-/// Gives the JobSet only if it belongs to this very job.
+/// Returns the JobSet only if it belongs to this very job.
 pub fn own_jobset<'a>(job: &TrainJob, jobset: &'a JobSet) -> Option<&'a JobSet> {
     job.controls(&jobset.metadata).then_some(jobset)
 }

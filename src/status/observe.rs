@@ -13,7 +13,7 @@ use crate::api::{JobSet, TrainJob};
 
 /// All that [`observe`] looks at.
 #[derive(Clone, Copy, Debug)]
-pub struct Seen<'a> {
+pub struct StatusInputs<'a> {
     /// The job as it was read.
     pub job: &'a TrainJob,
     /// The job's own JobSet, if there is one.
@@ -59,29 +59,29 @@ pub struct Outcome {
 /// `Complete` and `Failed` are final: once one of them is True only the counts of Jobs follow. Conditions are kept
 /// in order of first appearance, and a job that was never suspended and runs has none, since the Kubeflow SDK reads
 /// any condition as "not running".
-pub fn observe(seen: &Seen<'_>) -> Outcome {
-    let job = seen.job;
+pub fn observe(inputs: &StatusInputs<'_>) -> Outcome {
+    let job = inputs.job;
     let mut conditions = current_conditions(job).to_vec();
     if !job.finished() {
-        suspension(&mut conditions, seen);
-        end(&mut conditions, seen);
+        suspension(&mut conditions, inputs);
+        end(&mut conditions, inputs);
     }
-    stall(&mut conditions, seen);
+    stall(&mut conditions, inputs);
 
     let deadline = deadline(job, &conditions).filter(|_| !finished(&conditions));
     let expired = find(&conditions, names::FAILED)
         .is_some_and(|c| c.status == "True" && c.reason == names::REASON_DEADLINE);
     Outcome {
-        patch: patch(job, &conditions, seen.jobset),
-        look_again: deadline.map(|at| until(seen.now, at)),
+        patch: patch(job, &conditions, inputs.jobset),
+        look_again: deadline.map(|at| until(inputs.now, at)),
         delete_jobset: expired
-            && seen
+            && inputs
                 .jobset
                 .is_some_and(|j| j.metadata.deletion_timestamp.is_none()),
     }
 }
 
-/// Tells whether a job has used up its time.
+/// Reports whether a job has used up its time.
 pub(super) fn exceeded(job: &TrainJob, now: Timestamp) -> bool {
     deadline(job, current_conditions(job)).is_some_and(|at| now > at)
 }
@@ -98,10 +98,10 @@ fn finished(conditions: &[Condition]) -> bool {
 }
 
 /// Follows `spec.suspend`; a job whose JobSet still runs is not suspended.
-fn suspension(conditions: &mut Vec<Condition>, seen: &Seen<'_>) {
-    let (job, now) = (seen.job, seen.now);
+fn suspension(conditions: &mut Vec<Condition>, inputs: &StatusInputs<'_>) {
+    let (job, now) = (inputs.job, inputs.now);
     if job.suspended() {
-        if seen.jobset.is_some_and(|jobset| !jobset.suspended()) {
+        if inputs.jobset.is_some_and(|jobset| !jobset.suspended()) {
             return;
         }
         let text = names::MESSAGE_SUSPENDED;
@@ -119,17 +119,20 @@ fn suspension(conditions: &mut Vec<Condition>, seen: &Seen<'_>) {
 }
 
 /// Ends the job when it cannot be built, when its JobSet has ended, or else when its time is up.
-fn end(conditions: &mut Vec<Condition>, seen: &Seen<'_>) {
-    if let Build::Impossible { reason, message } = seen.build {
+fn end(conditions: &mut Vec<Condition>, inputs: &StatusInputs<'_>) {
+    if let Build::Impossible { reason, message } = inputs.build {
         set(
             conditions,
-            condition(names::FAILED, true, reason, message, seen.now),
+            condition(names::FAILED, true, reason, message, inputs.now),
         );
-    } else if let Some(last) = seen.jobset.and_then(last_condition) {
+    } else if let Some(last) = inputs.jobset.and_then(last_condition) {
         set(conditions, last);
-    } else if deadline(seen.job, conditions).is_some_and(|at| seen.now > at) {
+    } else if deadline(inputs.job, conditions).is_some_and(|at| inputs.now > at) {
         let (reason, text) = (names::REASON_DEADLINE, names::MESSAGE_DEADLINE);
-        set(conditions, condition(names::FAILED, true, reason, text, seen.now));
+        set(
+            conditions,
+            condition(names::FAILED, true, reason, text, inputs.now),
+        );
     }
 }
 
@@ -151,14 +154,14 @@ fn last_condition(jobset: &JobSet) -> Option<Condition> {
         })
 }
 
-/// Says why there is no JobSet, and nothing once there is one or the job has ended.
-fn stall(conditions: &mut Vec<Condition>, seen: &Seen<'_>) {
-    if seen.jobset.is_some() || finished(conditions) || seen.build == Build::Done {
+/// Sets `Stalled` while there is no JobSet; removes it once there is one or the job has ended.
+fn stall(conditions: &mut Vec<Condition>, inputs: &StatusInputs<'_>) {
+    if inputs.jobset.is_some() || finished(conditions) || inputs.build == Build::Done {
         remove(conditions, names::STALLED);
-    } else if let Build::Failed(why) = seen.build {
+    } else if let Build::Failed(why) = inputs.build {
         set(
             conditions,
-            condition(names::STALLED, true, names::REASON_RESOURCES, why, seen.now),
+            condition(names::STALLED, true, names::REASON_RESOURCES, why, inputs.now),
         );
     }
 }
@@ -185,7 +188,7 @@ fn until(now: Timestamp, at: Timestamp) -> Duration {
         .max(Duration::from_secs(1))
 }
 
-/// Gives the difference between the status that was read and the one that should be.
+/// Returns the difference between the status that was read and the one that should be.
 ///
 /// The API server refuses an empty status, so a status of which nothing is left is taken away as a whole.
 fn patch(job: &TrainJob, conditions: &[Condition], jobset: Option<&JobSet>) -> Option<Value> {
@@ -215,7 +218,7 @@ fn jobs_status(jobset: &JobSet) -> &[JobStatus] {
         .unwrap_or_default()
 }
 
-/// A list as it stands in a merge patch, where `null` takes the key away.
+/// Writes a list for a merge patch, where `null` removes the key.
 fn list<T: serde::Serialize>(items: &[T]) -> Value {
     if items.is_empty() {
         Value::Null

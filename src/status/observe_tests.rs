@@ -8,7 +8,7 @@ const NOW: &str = "2026-01-01T01:00:00Z";
 fn check(job: Value, jobset: Option<Value>, build: Build<'_>) -> Outcome {
     let job: TrainJob = serde_json::from_value(job).unwrap();
     let jobset: Option<JobSet> = jobset.map(|j| serde_json::from_value(j).unwrap());
-    observe(&Seen {
+    observe(&StatusInputs {
         job: &job,
         jobset: jobset.as_ref(),
         build,

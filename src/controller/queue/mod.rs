@@ -1,8 +1,8 @@
 //! The jobs that wait for a reconcile: what is urgent first, what is to come back later, and who is worked on.
 //!
 //! No client. A job waits once, however many reasons there are, and nobody works on it twice at a time: a reason that comes
-//! meanwhile makes it wait again. A job that waits for its objects goes before one whose status follows, so a thousand jobs
-//! that report their progress, or that a restart looks through, do not keep a new one from its JobSet.
+//! meanwhile makes it wait again. Jobs that wait for their objects precede status updates, so a thousand jobs
+//! that report progress, or that a restart looks through, do not keep a new one from its JobSet.
 
 pub(crate) mod backoff;
 
@@ -209,7 +209,7 @@ impl State {
         let (_, since) = self.tickets.remove(&key)?;
         self.taken += 1;
         self.waiting.remove(&ticket);
-        // The reconcile says anew when it is to come back.
+        // The reconcile decides again when the job is to come back.
         self.undelay(&key);
         self.running.insert(key.clone(), None);
         Some(Item { key, since })

@@ -24,55 +24,50 @@ use crate::status::own_jobset;
 /// How it went.
 pub(crate) struct Applied {
     /// The job's JobSet now.
-    pub jobset: Option<Arc<Guarded<JobSet>>>,
-    /// Whether all objects are known to be as they should be.
-    pub done: bool,
-    /// Whether all went well and the JobSet is not what it was before.
-    pub changed: bool,
-    /// What went wrong.
-    pub error: Option<Error>,
+    pub(crate) jobset: Option<Arc<Guarded<JobSet>>>,
+    /// What was done, or what went wrong.
+    pub(crate) result: Result<Progress, Error>,
+}
+
+/// What was done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Progress {
+    /// Nothing was to be built.
+    Left,
+    /// All objects were as they should be, or only side objects changed.
+    Unchanged,
+    /// The JobSet is new or changed.
+    Changed,
 }
 
 /// Carries a decision out.
 pub(crate) async fn apply(ctx: &Context, fetched: &Fetched<'_>, decision: Decision) -> Applied {
-    let result = match decision {
-        Decision::Leave => {
-            return Applied {
-                jobset: fetched.jobset.clone(),
-                done: false,
-                changed: false,
-                error: None,
-            };
-        }
-        Decision::Apply(plan) => execute(ctx, fetched, *plan).await,
+    let applied = match decision {
+        Decision::Leave => Ok((fetched.jobset.clone(), Progress::Left)),
         Decision::Suspend => patch(ctx, fetched, json!({"spec": {"suspend": true}}))
             .await
-            .map(|jobset| (jobset, false)),
+            .map(|jobset| (jobset, Progress::Unchanged)),
+        Decision::Apply(plan) => execute(ctx, fetched, *plan).await,
         Decision::Refuse(error) => Err(error),
     };
-    match result {
-        Ok((jobset, changed)) => Applied {
+    match applied {
+        Ok((jobset, progress)) => Applied {
             jobset,
-            done: true,
-            changed,
-            error: None,
+            result: Ok(progress),
         },
         Err(error) => Applied {
             jobset: fetched.jobset.clone(),
-            done: false,
-            changed: false,
-            error: Some(error),
+            result: Err(error),
         },
     }
 }
 
-/// Carries a plan out, and tells whether the JobSet changed. The plan is taken apart whole, so that a new kind of object
-/// cannot be forgotten here.
+/// Carries a plan out. The plan is destructured whole, so a new kind of object does not compile until it is applied.
 async fn execute(
     ctx: &Context,
     fetched: &Fetched<'_>,
     plan: Plan,
-) -> Result<(Option<Arc<Guarded<JobSet>>>, bool), Error> {
+) -> Result<(Option<Arc<Guarded<JobSet>>>, Progress), Error> {
     let Plan {
         secrets,
         snapshot,
@@ -107,7 +102,10 @@ async fn execute(
     if !frozen.is_empty() {
         ctx.events.send(Note::frozen(fetched.job, &frozen));
     }
-    let changed = !matches!(action, JobSetAction::Keep);
+    let progress = match action {
+        JobSetAction::Keep => Progress::Unchanged,
+        JobSetAction::Create | JobSetAction::Patch(_) => Progress::Changed,
+    };
     let (jobset, agrees) = match action {
         JobSetAction::Create => {
             let (jobset, new) = create(ctx, fetched, object).await?;
@@ -119,7 +117,7 @@ async fn execute(
     if let (true, Some(Ok(jobset))) = (agrees, jobset.as_ref().map(|j| &j.0)) {
         ctx.compared.agree(fetched.key, fetched.job, jobset);
     }
-    Ok((jobset, changed))
+    Ok((jobset, progress))
 }
 
 /// Creates the JobSet, and reports whether it is new. One that exists by now is the job's own, made by a try whose answer

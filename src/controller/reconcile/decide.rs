@@ -20,13 +20,13 @@ pub(crate) enum Decision {
 }
 
 /// Decides what is to be done.
-pub(crate) fn decide(config: &Config, fetched: &mut Fetched<'_>) -> Decision {
+pub(crate) fn decide(config: &Config, fetched: &Fetched<'_>, facts: Result<Facts, Error>) -> Decision {
     match fetched.due {
         Due::Build | Due::Lost => {}
         Due::Suspend => return Decision::Suspend,
         Due::Nothing | Due::Observe => return Decision::Leave,
     }
-    let facts = match std::mem::replace(&mut fetched.facts, Ok(Facts::default())) {
+    let facts = match facts {
         Ok(facts) => facts,
         Err(error) => return Decision::Refuse(error),
     };

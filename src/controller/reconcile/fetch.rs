@@ -34,8 +34,6 @@ pub(crate) struct Fetched<'a> {
     pub jobset: Option<Arc<Guarded<JobSet>>>,
     /// How much is to be done.
     pub due: Due,
-    /// What a build needs, or why it cannot be known.
-    pub facts: Result<Facts, Error>,
     /// When all this was read.
     pub now: Timestamp,
 }
@@ -43,7 +41,7 @@ pub(crate) struct Fetched<'a> {
 /// What a build needs besides job and JobSet.
 #[derive(Default)]
 pub(crate) struct Facts {
-    /// The runtime, unless a snapshot stands for it.
+    /// The live runtime, unless a snapshot counts.
     pub runtime: Option<Arc<Runtime>>,
     /// Facts of the cluster.
     pub observed: Observed,
@@ -84,31 +82,27 @@ impl Fetched<'_> {
     }
 }
 
-/// Reads what there is of a job, which was `seen` then.
+/// Reads what there is of a job, which was `seen` then, and what a build needs, or why it cannot be known.
 pub(crate) async fn fetch<'a>(
     ctx: &Context,
     key: &'a Key,
     job: &'a TrainJob,
     seen: Instant,
-) -> Result<Fetched<'a>, Error> {
+) -> Result<(Fetched<'a>, Result<Facts, Error>), Error> {
     let now = ctx.clock.now();
     let mut fetched = Fetched {
         key,
         job,
         jobset: None,
         due: due(job, None, None, now),
-        facts: Ok(Facts::default()),
         now,
     };
     if fetched.due == Due::Nothing {
-        return Ok(fetched);
+        return Ok((fetched, Ok(Facts::default())));
     }
     let mut existing = match jobset(ctx, key, job).await {
         Ok(existing) => existing,
-        Err(error @ Error::KindMissing { .. }) => {
-            fetched.facts = Err(error);
-            return Ok(fetched);
-        }
+        Err(error @ Error::KindMissing { .. }) => return Ok((fetched, Err(error))),
         Err(error) => return Err(error),
     };
     let deleted = ctx.deleted_jobsets.of(key, job);
@@ -123,7 +117,7 @@ pub(crate) async fn fetch<'a>(
         }
         _ => {}
     }
-    fetched.facts = match (fetched.due, &existing) {
+    let facts = match (fetched.due, &existing) {
         (Due::Build, Existing::Other(other)) => Err(fetched.not_ours(names::JOBSET, &key.name, other.meta())),
         (Due::Build, _) => facts(ctx, &fetched, existing.own().cloned(), deleted.clone(), seen).await,
         (Due::Lost, _) => Err(Error::JobSetLost),
@@ -135,10 +129,10 @@ pub(crate) async fn fetch<'a>(
         _ if fetched.due == Due::Observe => deleted.map(|jobset| Arc::new(DeserializeGuard(Ok(jobset)))),
         _ => None,
     };
-    Ok(fetched)
+    Ok((fetched, facts))
 }
 
-/// Says what in a stored object is not as its type wants it, with the path of the field: the watch does not keep it.
+/// Reports which field of a stored TrainJob failed to deserialize: the watch does not keep the path.
 pub(crate) async fn unreadable(ctx: &Context, key: &Key, what: &str) -> Error {
     let resource = ApiResource::erase::<TrainJob>(&());
     let namespace = key.namespace.as_deref().unwrap_or_default();

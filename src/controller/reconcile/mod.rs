@@ -23,8 +23,8 @@ use super::key::{Guarded, Key};
 use super::queue::Priority;
 use super::wake;
 use crate::api::TrainJob;
-use crate::status::{Build, Due, Seen, observe};
-use apply::apply;
+use crate::status::{Build, Due, StatusInputs, observe};
+use apply::{Applied, Progress, apply};
 use decide::decide;
 use fetch::{fetch, unreadable};
 use update_status::update_status;
@@ -101,7 +101,7 @@ async fn isolated(
         return Error::TimedOut(LIMIT).into();
     };
     joined
-        .unwrap_or_else(|panic| Err(Error::Panicked(panic.to_string())))
+        .unwrap_or_else(|panic| Err(Error::Internal(panic.to_string())))
         .unwrap_or_else(Done::from)
 }
 
@@ -111,45 +111,49 @@ async fn reconcile(ctx: &Context, key: &Key, job: &Guarded<TrainJob>, seen: Inst
         Ok(job) => job,
         Err(broken) => return Err(unreadable(ctx, key, &broken.error).await),
     };
-    let mut fetched = fetch(ctx, key, job, seen).await?;
+    let (fetched, facts) = fetch(ctx, key, job, seen).await?;
     if fetched.due == Due::Nothing {
         return Ok(Done::default());
     }
-    let decision = decide(&ctx.config, &mut fetched);
-    let applied = apply(ctx, &fetched, decision).await;
-    if applied.changed && ctx.queue.has_builds() {
-        // Jobs that have no JobSet yet go before the status of one that just got it.
+    let decision = decide(&ctx.config, &fetched, facts);
+    let Applied { jobset, result } = apply(ctx, &fetched, decision).await;
+    if matches!(result, Ok(Progress::Changed)) && ctx.queue.has_builds() {
+        // Jobs that have no JobSet yet precede the status of one that just got it.
         ctx.queue.add(key.clone(), Priority::Status);
         return Ok(Done::default());
     }
-    let why = applied.error.as_ref().map(Error::text);
-    let jobset = applied.jobset.as_ref().and_then(|j| j.0.as_ref().ok());
-    let outcome = observe(&Seen {
+    let why = result.as_ref().err().map(Error::text);
+    let jobset = jobset.as_ref().and_then(|j| j.0.as_ref().ok());
+    let outcome = observe(&StatusInputs {
         job,
         jobset,
-        build: build(applied.error.as_ref(), why.as_deref(), applied.done),
+        build: build(&result, why.as_deref().unwrap_or_default()),
         now: fetched.now,
     });
-    update_status(ctx, key, job, jobset, &outcome).await?;
+    let written = update_status(ctx, key, job, jobset, &outcome).await;
     Ok(Done {
-        error: applied.error,
+        error: result.err().or(written.err()),
         look_again: outcome.look_again,
     })
 }
 
-fn build<'a>(error: Option<&Error>, why: Option<&'a str>, done: bool) -> Build<'a> {
-    match (error.map(Error::class), why) {
-        (Some(Class::Impossible), Some(message)) => Build::Impossible {
-            reason: error.map_or_else(Default::default, Error::reason),
-            message,
+/// Sorts how a build went for the status; `text` says what went wrong.
+fn build<'a>(result: &Result<Progress, Error>, text: &'a str) -> Build<'a> {
+    match result {
+        Ok(Progress::Left) => Build::Skipped,
+        Ok(Progress::Unchanged | Progress::Changed) => Build::Done,
+        Err(error) => match error.class() {
+            Class::Impossible => Build::Impossible {
+                reason: error.reason(),
+                message: text,
+            },
+            class if class.concerns_author() => Build::Failed(text),
+            _ => Build::Skipped,
         },
-        (Some(class), Some(why)) if class.concerns_author() => Build::Failed(why),
-        (None, _) if done => Build::Done,
-        _ => Build::Skipped,
     }
 }
 
-/// Tells the author of the job what went wrong, if it is theirs to know or lasts, and the log once.
+/// Sends an Event to the author of the job if the error is about the job, or lasts; logs the error once.
 fn report(ctx: &Context, key: &Key, job: &Guarded<TrainJob>, error: &Error) {
     let (class, text) = (error.class(), error.text());
     let lasts = class == Class::Unavailable && ctx.backoff.count(key) >= 5;

@@ -35,7 +35,7 @@ pub(crate) async fn create_secret(
     let name = secret.metadata.name.as_deref().unwrap_or_default();
     let doing = || format!("create Secret {name}");
     let content =
-        keys::content(secret.recipe, &fetched.key.name).map_err(|e| Error::Panicked(e.to_string()))?;
+        keys::content(secret.recipe, &fetched.key.name).map_err(|e| Error::Internal(e.to_string()))?;
     let object = Secret {
         metadata: secret.metadata.clone(),
         type_: secret.recipe.secret_type().map(str::to_owned),
@@ -139,7 +139,7 @@ impl Wanted {
     /// an object would promise what nobody holds.
     async fn create(&self) -> Result<(), Error> {
         let typed: DynamicObject =
-            serde_json::from_value(self.object.clone()).map_err(|e| Error::Panicked(e.to_string()))?;
+            serde_json::from_value(self.object.clone()).map_err(|e| Error::Internal(e.to_string()))?;
         if let Served::Gated { .. } = self.served {
             let dry = PostParams {
                 dry_run: true,
@@ -171,7 +171,7 @@ impl Wanted {
         }
     }
 
-    /// Sends what differs, if anything does. What cannot change any more is told, and does not stop the job.
+    /// Sends what differs, if anything does. An Event reports what cannot change any more; the job goes on.
     async fn update(&self, ctx: &Context, fetched: &Fetched<'_>, existing: &Value) -> Result<(), Error> {
         let Some(change) = change(existing, &self.object) else {
             return Ok(());
@@ -206,7 +206,7 @@ impl Wanted {
     }
 }
 
-/// Gives what brings an existing object to what is wanted, as a merge patch; `None` when it is so.
+/// Returns the merge patch from existing to desired; `None` if they are equal.
 fn change(existing: &Value, wanted: &Value) -> Option<Value> {
     let mut change = wanted.clone();
     let mut surplus = false;

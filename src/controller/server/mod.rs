@@ -1,7 +1,7 @@
 //! The HTTP endpoints: `/healthz`, `/readyz` and `/metrics`.
 //!
 //! No client. Liveness says that the program runs. Readiness says that all watches are complete, or that a kind is
-//! not installed, which is no fault of the controller: it works as soon as the kind is there.
+//! not installed: the controller starts to work as soon as it is.
 
 use std::io;
 use std::sync::Arc;
