@@ -8,10 +8,10 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
-use super::Settings;
 use super::gang;
 use super::output::{self, BAD, DIM, Exit, PLACE, styled};
 use super::render::{load_jobs, obstructed};
+use super::settings::Settings;
 use super::tree::Tree;
 use crate::k8s::diff;
 use crate::k8s::json as k8s_json;

@@ -12,11 +12,11 @@ mod input;
 mod offline;
 mod output;
 mod render;
+mod settings;
 mod tree;
 mod validate;
 mod yaml;
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
@@ -51,28 +51,6 @@ enum Command {
         /// The shell
         shell: clap_complete::Shell,
     },
-}
-
-/// The files of the offline commands.
-#[derive(clap::Args)]
-struct Files {
-    /// Files with TrainJobs, the runtimes they name (the shipped ones are known) and, where they matter, facts of the
-    /// cluster: an existing JobSet or runtime snapshot; - is standard input
-    #[arg(short = 'f', long = "filename", value_name = "FILE", required = true, num_args = 1..)]
-    files: Vec<PathBuf>,
-    #[command(flatten)]
-    settings: Settings,
-}
-
-/// What the offline commands take for granted.
-#[derive(clap::Args)]
-struct Settings {
-    /// Namespace of objects that name none
-    #[arg(short, long, default_value = "default")]
-    namespace: String,
-    /// Name of a resource that counts whole accelerators, as the controller is told; may be given several times
-    #[arg(long = "accelerator-resource", value_name = "NAME")]
-    accelerator_resources: Vec<String>,
 }
 
 /// Runs the program.

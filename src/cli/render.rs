@@ -4,9 +4,10 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
+use super::input;
 use super::offline::{Offline, Outcome};
 use super::output::{self, BAD, Exit, PLACE, WARN, styled};
-use super::{Files, Settings, input};
+use super::settings::{Files, Settings};
 use crate::api::{TrainJob, names};
 use crate::k8s::problem::Problems;
 use crate::k8s::yaml;

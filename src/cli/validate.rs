@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::Files;
 use super::offline::Outcome;
 use super::output::{self, BAD, Exit, GOOD, PLACE, WARN, styled};
 use super::render::{load, title};
+use super::settings::Files;
 
 /// Tells of every TrainJob and runtime in FILE whether a cluster would take it, with all problems and warnings at once.
 ///

@@ -5,7 +5,6 @@
 
 use serde_json::{Map, Value, json};
 
-use super::JobSetAction;
 use crate::api::{JobSet, TrainJob, names};
 use crate::k8s::diff::{self, Unkeyed};
 use crate::k8s::json as k8s_json;
@@ -19,6 +18,17 @@ const MUTABLE: [(&[&str], &str); 5] = [
     (&["template", "spec", "template", "spec"], "tolerations"),
     (&["template", "spec", "template", "spec"], "schedulingGates"),
 ];
+
+/// What is to be done to bring the JobSet about.
+#[derive(Clone, Debug, PartialEq)]
+pub enum JobSetAction {
+    /// Create it.
+    Create,
+    /// Nothing differs.
+    Keep,
+    /// Send this JSON merge patch, which holds only what differs.
+    Patch(Value),
+}
 
 /// Decides what is to be done, and lists in which paths the two differ for good.
 pub(super) fn reconcile(

@@ -39,6 +39,7 @@ mod warnings;
 use k8s_openapi::api::core::v1::ConfigMap;
 use serde_json::Value;
 
+pub use existing::JobSetAction;
 pub use facts::{Needed, needed};
 pub use gang::{Gang, GangObject, Member, Served};
 pub use inputs::{Config, Inputs, Known, Observed, Runtime, RuntimeKind};
@@ -85,17 +86,6 @@ pub struct PlannedJobSet {
     pub action: JobSetAction,
     /// Paths in which the existing JobSet differs and cannot be changed any more.
     pub frozen: Vec<FieldPath>,
-}
-
-/// What is to be done to bring the JobSet about.
-#[derive(Clone, Debug, PartialEq)]
-pub enum JobSetAction {
-    /// Create it.
-    Create,
-    /// Nothing differs.
-    Keep,
-    /// Send this JSON merge patch, which holds only what differs.
-    Patch(Value),
 }
 
 /// Works out what a job becomes, or all that is wrong with it.

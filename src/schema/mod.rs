@@ -15,6 +15,7 @@ mod lists;
 mod metadata;
 mod node;
 mod report;
+mod rule;
 mod rules;
 mod structural;
 mod unknown;

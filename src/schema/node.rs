@@ -10,7 +10,7 @@ use regex::Regex;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::rules::Rule;
+use super::rule::Rule;
 
 /// The schema of one value.
 #[derive(Debug, Default, Deserialize)]

@@ -2,14 +2,14 @@
 //!
 //! The expressions are the ones in the CRDs; this file only runs them. It knows nothing of cost limits.
 
-use std::sync::{Arc, LazyLock, OnceLock};
+use std::sync::Arc;
 
-use cel::{Context, Env, Program, objects};
-use serde::Deserialize;
+use cel::{Context, objects};
 use serde_json::Value;
 
 use super::lists;
 use super::node::{ListType, Node};
+use super::rule::{ENV, Rule};
 use super::values::whole;
 
 /// Words that cannot be names of fields in an expression; Kubernetes writes them `__word__`.
@@ -37,22 +37,6 @@ const RESERVED: [&str; 21] = [
     "while",
 ];
 
-static ENV: LazyLock<Arc<Env>> = LazyLock::new(|| Arc::new(Env::stdlib()));
-
-/// One rule: an expression that must be true.
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct Rule {
-    #[serde(rename = "rule")]
-    expression: String,
-    /// What is said to who breaks it.
-    pub(super) message: String,
-    /// The field, below the one that has the rule, that is reported instead of it: `.metadata.name`.
-    pub(super) field_path: Option<String>,
-    #[serde(skip)]
-    program: OnceLock<Result<Program, String>>,
-}
-
 /// What came of a rule.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Outcome {
@@ -64,31 +48,26 @@ pub(super) enum Outcome {
     Failed(String),
 }
 
-impl Rule {
-    /// Evaluates the rule for a value of a schema, and for the value that was there before.
-    pub(super) fn evaluate(&self, node: &Node, value: &Value, old: Option<&Value>) -> Outcome {
-        let program = self
-            .program
-            .get_or_init(|| ENV.compile(&self.expression).map_err(|error| error.to_string()));
-        let program = match program {
-            Ok(program) => program,
-            Err(error) => return Outcome::Failed(error.clone()),
-        };
-        let about_change = program.references().has_variable("oldSelf");
-        if about_change && old.is_none() {
-            return Outcome::Holds;
-        }
-        let mut context = Context::with_env(Arc::clone(&ENV));
-        context.add_variable_from_value("self", to_cel(Some(node), value));
-        if let Some(old) = old.filter(|_| about_change) {
-            context.add_variable_from_value("oldSelf", to_cel(Some(node), old));
-        }
-        match program.execute(&context) {
-            Ok(cel::Value::Bool(true)) => Outcome::Holds,
-            Ok(cel::Value::Bool(false)) => Outcome::Broken,
-            Ok(other) => Outcome::Failed(format!("is no yes or no but {other:?}")),
-            Err(error) => Outcome::Failed(error.to_string()),
-        }
+/// Evaluates a rule for a value of a schema, and for the value that was there before.
+pub(super) fn evaluate(rule: &Rule, node: &Node, value: &Value, old: Option<&Value>) -> Outcome {
+    let program = match rule.program() {
+        Ok(program) => program,
+        Err(error) => return Outcome::Failed(error.to_owned()),
+    };
+    let about_change = program.references().has_variable("oldSelf");
+    if about_change && old.is_none() {
+        return Outcome::Holds;
+    }
+    let mut context = Context::with_env(Arc::clone(&ENV));
+    context.add_variable_from_value("self", to_cel(Some(node), value));
+    if let Some(old) = old.filter(|_| about_change) {
+        context.add_variable_from_value("oldSelf", to_cel(Some(node), old));
+    }
+    match program.execute(&context) {
+        Ok(cel::Value::Bool(true)) => Outcome::Holds,
+        Ok(cel::Value::Bool(false)) => Outcome::Broken,
+        Ok(other) => Outcome::Failed(format!("must evaluate to a boolean, got {other:?}")),
+        Err(error) => Outcome::Failed(error.to_string()),
     }
 }
 

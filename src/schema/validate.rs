@@ -8,7 +8,8 @@ use serde_json::{Map, Value};
 use super::lists;
 use super::node::{MapType, Node};
 use super::report::{Report, shown};
-use super::rules::{Outcome, Rule};
+use super::rule::Rule;
+use super::rules::{self, Outcome};
 use super::values;
 use crate::k8s::json as k8s_json;
 use crate::k8s::path::FieldPath;
@@ -84,7 +85,7 @@ fn check_rule(
     let below = rule.field_path.as_deref().unwrap_or_default();
     let below = FieldPath::new(below.trim_start_matches('.'));
     let subject = k8s_json::find(value, &below);
-    let message = match rule.evaluate(node, value, old) {
+    let message = match rules::evaluate(rule, node, value, old) {
         Outcome::Broken => with_value(subject, &rule.message),
         Outcome::Failed(why) if sound && subject.is_some_and(|subject| !subject.is_null()) => {
             format!("cannot be checked ({}): {why}", rule.message)
