@@ -7,9 +7,11 @@ use std::time::Duration;
 
 use axum::body::Body;
 use axum::http::{Method, Request, Response, StatusCode};
+use kube::Client;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
+use crate::NOW;
 use crate::input::owner;
 
 /// The API server; clones share their objects.
@@ -64,10 +66,16 @@ impl ApiServer {
         }
     }
 
-    /// Answers a request.
-    pub(crate) async fn answer(self, request: Request<Body>) -> Result<Response<Body>, Infallible> {
+    /// Returns a client whose requests this server answers.
+    pub(crate) fn client(&self) -> Client {
+        let server = self.clone();
+        let answer = move |request| server.clone().answer(request);
+        Client::new(tower::service_fn(answer), "default")
+    }
+
+    async fn answer(self, request: Request<kube::client::Body>) -> Result<Response<Body>, Infallible> {
         let (parts, body) = request.into_parts();
-        let body = axum::body::to_bytes(body, usize::MAX).await.unwrap();
+        let body = body.collect_bytes().await.unwrap();
         let body: Value = serde_json::from_slice(&body).unwrap_or_default();
         let query = parts.uri.query().unwrap_or_default();
         let path = parts.uri.path();
@@ -181,11 +189,10 @@ fn path_of(object: &Value) -> String {
 /// Sets what an API server sets.
 fn stamp(object: &mut Value, path: &str) {
     let metadata = &mut object["metadata"];
-    let now = format!("{:.0}", jiff::Timestamp::now());
     for (field, value) in [
         ("uid", path),
         ("resourceVersion", "1"),
-        ("creationTimestamp", now.as_str()),
+        ("creationTimestamp", NOW),
     ] {
         if metadata[field].is_null() {
             metadata[field] = json!(value);

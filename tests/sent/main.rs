@@ -5,7 +5,6 @@
 #![allow(clippy::panic, clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod api_server;
-mod controller;
 mod input;
 #[path = "../program/mod.rs"]
 mod program;
@@ -13,16 +12,18 @@ mod program;
 use std::time::Duration;
 
 use api_server::ApiServer;
-use controller::Controller;
 use input::Input;
 use serde_json::Value;
 use trainer::catalog;
+use trainer::controller::{BindAddress, Clock, Controller, LogFormat, Options};
 use trainer::k8s::diff::{self, Unkeyed};
 
 /// How long the controller may take for one input.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// The time at which all objects are created, and at which the controller works.
+const NOW: &str = "2026-01-01T00:00:00Z";
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[tokio::test]
 async fn every_body_is_what_render_prints() {
     let files = input::files();
     let inputs: Vec<_> = files
@@ -52,10 +53,25 @@ async fn sent_for(input: &Input) -> Vec<Value> {
     for object in shipped.chain(input.objects.iter().cloned()) {
         server.store(object);
     }
-    let controller = Controller::start(&server).await;
+    let clock = Clock::new(|| NOW.parse().unwrap());
+    let controller = Controller::start_with(server.client(), clock, &options());
     let sent = server.sent_by(input.rendered.keys(), PATIENCE).await;
     controller.stop().await;
     sent
+}
+
+fn options() -> Options {
+    Options {
+        kubeconfig: None,
+        health_bind_address: BindAddress(None),
+        metrics_bind_address: BindAddress(None),
+        concurrency: 1,
+        kube_api_qps: 0.0,
+        kube_api_burst: 0,
+        accelerator_resources: Vec::new(),
+        log_level: String::new(),
+        log_format: LogFormat::Text,
+    }
 }
 
 /// Returns how the sent objects differ from the rendered ones, for people.
