@@ -117,11 +117,11 @@ impl Controller {
         );
         let (shared, address) = (ctx.clone(), options.health_bind_address.clone());
         tasks.spawn_fallible("the health server", async move {
-            server::health(&address, shared).await
+            server::health::run(&address, shared).await
         });
         let (shared, address) = (ctx.clone(), options.metrics_bind_address.clone());
         tasks.spawn_fallible("the metrics server", async move {
-            server::metrics(&address, shared).await
+            server::metrics::run(&address, shared).await
         });
     }
 
