@@ -36,8 +36,8 @@ const LAYERS: Layers<'_> = Layers(&[
 
 /// One file is one framework or one gang scheduler.
 const PEERS: Peers<'_> = Peers {
-    parents: &["plan::frameworks", "plan::gang"],
-    shared: &["plan::gang::object", "plan::gang::sum"],
+    parents: &["plan::frameworks", "plan::gang_schedulers"],
+    shared: &[],
 };
 
 fn sources() -> Sources {

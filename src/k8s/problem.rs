@@ -89,6 +89,11 @@ impl Problems {
         self.0.iter().map(|problem| problem.reason).min()
     }
 
+    /// Returns the value of a check, or adds what it has found.
+    pub fn collect<T>(&mut self, checked: Result<T, Self>) -> Option<T> {
+        checked.map_err(|found| self.extend(found)).ok()
+    }
+
     /// Returns `value` if nothing is wrong, else the problems.
     pub fn into_result<T>(self, value: T) -> Result<T, Self> {
         if self.is_empty() { Ok(value) } else { Err(self) }

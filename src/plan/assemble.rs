@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::draft::Draft;
-use super::{owner, replicated_job};
+use super::{ownership, replicated_job};
 use crate::api::names;
 use crate::k8s::json as k8s_json;
 
@@ -31,7 +31,7 @@ pub(super) fn complete(draft: &mut Draft<'_>, digest: &str) {
     }
     let mut jobset = Value::Object(jobset);
     let metadata = k8s_json::object_mut(&mut jobset, &["metadata"]);
-    metadata.insert("ownerReferences".to_owned(), json!([owner::reference(job)]));
+    metadata.insert("ownerReferences".to_owned(), json!([ownership::reference(job)]));
     k8s_json::object_mut(&mut jobset, &["metadata", "annotations"])
         .insert(names::SNAPSHOT_DIGEST_ANNOTATION.to_owned(), json!(digest));
 

@@ -7,7 +7,6 @@ use serde_json::Value;
 use super::draft::{Draft, ReplicatedJob};
 use super::framework::Framework;
 use super::resolve::RUNTIME_REF;
-use super::runtime_rules;
 use crate::api::trainjob::InitializerSource;
 use crate::api::{JobSet, TrainJob, names};
 use crate::k8s::json as k8s_json;
@@ -23,17 +22,15 @@ const MOST_PODS_IN_ALL: i64 = 150_000;
 const POD_SUFFIX: usize = 6;
 
 /// Checks the job against the runtime as it is, before any patch.
-pub(super) fn before_patches(draft: &Draft<'_>, framework: &dyn Framework, problems: &mut Problems) {
-    runtime(draft, problems);
+pub(super) fn job(draft: &Draft<'_>, framework: &dyn Framework, problems: &mut Problems) {
     numbers(draft, problems);
     initializers(draft, problems);
     reserved_env(draft, framework, problems);
-    trainer_exists(draft, framework, problems);
 }
 
-/// A label that switches the admission of a runtime off does not make a broken one usable.
-fn runtime(draft: &Draft<'_>, problems: &mut Problems) {
-    problems.extend(runtime_rules::check(draft.runtime).into_iter().map(|problem| {
+/// Refuses a runtime with problems. A label that switches the admission of a runtime off does not make a broken one usable.
+pub(super) fn runtime(draft: &Draft<'_>, found: Problems, problems: &mut Problems) {
+    problems.extend(found.into_iter().map(|problem| {
         Problem::invalid(
             RUNTIME_REF,
             format!(
@@ -169,104 +166,6 @@ fn reserved_env(draft: &Draft<'_>, framework: &dyn Framework, problems: &mut Pro
         );
         problems.push(Problem::invalid("spec.trainer.env", message));
     }
-}
-
-/// A volume that a framework adds must not take the place of one that the runtime has under its name.
-pub(super) fn volume_is_free(draft: &Draft<'_>, rjob: &ReplicatedJob, volume: &str, problems: &mut Problems) {
-    let spec = draft.spec(rjob.index).pod();
-    if k8s_json::named(k8s_json::list(spec, &["volumes"]), volume).is_some() {
-        let message = format!(
-            "replicated job {:?} of the runtime has a volume {volume:?}, which is a name that the framework uses; \
-             rename it",
-            rjob.name
-        );
-        problems.push(Problem::invalid(RUNTIME_REF, message));
-    }
-}
-
-/// A mount that a framework adds must not hide one of the runtime, or be hidden by it.
-pub(super) fn mount_is_free(
-    draft: &Draft<'_>,
-    rjob: &ReplicatedJob,
-    container: &str,
-    path: &str,
-    problems: &mut Problems,
-) {
-    let same = |mount: &&Value| {
-        k8s_json::text(mount, &["mountPath"])
-            .is_some_and(|p| p.trim_end_matches('/') == path.trim_end_matches('/'))
-    };
-    let mounts = draft.container(rjob.index, container).unwrap_or(&Value::Null);
-    if let Some(taken) = k8s_json::list(mounts, &["volumeMounts"]).iter().find(same) {
-        let message = format!(
-            "container {container:?} of replicated job {:?} of the runtime mounts volume {:?} at {path}, where the \
-             framework mounts its own; use another path",
-            rjob.name,
-            k8s_json::name(taken).unwrap_or_default()
-        );
-        problems.push(Problem::invalid(RUNTIME_REF, message));
-    }
-}
-
-/// The port of a framework must not be that of another container of the pods: only one of the two could listen.
-pub(super) fn port_is_free(
-    draft: &Draft<'_>,
-    policy: &str,
-    rjob: &ReplicatedJob,
-    container: &str,
-    port: i32,
-    problems: &mut Problems,
-) {
-    let opens = |other: &&Value| {
-        k8s_json::list(other, &["ports"]).iter().any(|open| {
-            let number = open.get("containerPort").and_then(Value::as_i64);
-            let protocol = k8s_json::text(open, &["protocol"]).unwrap_or("TCP");
-            number == Some(i64::from(port)) && protocol == "TCP"
-        })
-    };
-    let spec = draft.spec(rjob.index).pod();
-    let others = k8s_json::list(spec, &["containers"]).iter();
-    if let Some(other) = others
-        .filter(|c| k8s_json::name(c) != Some(container))
-        .find(opens)
-    {
-        let message = format!(
-            "the runtime's mlPolicy.{policy} needs port {port} in replicated job {:?}, but container {:?} opens it; \
-             change one of the two",
-            rjob.name,
-            k8s_json::name(other).unwrap_or_default()
-        );
-        problems.push(Problem::invalid(RUNTIME_REF, message));
-    }
-}
-
-/// The nodes of most frameworks meet at one port of the first of them.
-pub(super) fn meeting_port_is_free(draft: &Draft<'_>, policy: &str, problems: &mut Problems) {
-    if let Some(trainer) = draft.trainer() {
-        let port = i32::from(names::TRAINER_PORT);
-        port_is_free(draft, policy, trainer, names::NODE, port, problems);
-    }
-}
-
-/// A framework without a container to set up would start pods that never find each other.
-fn trainer_exists(draft: &Draft<'_>, framework: &dyn Framework, problems: &mut Problems) {
-    if !framework.needs_trainer() || draft.rjobs.is_empty() {
-        return;
-    }
-    let lacks = match draft.trainer() {
-        None => format!(
-            "no replicated job labelled {}={}",
-            names::ANCESTOR_LABEL,
-            names::TRAINER
-        ),
-        // A trainer job without its container is told of by the rules of the runtime.
-        Some(_) => return,
-    };
-    let message = format!(
-        "the runtime's mlPolicy.{} has {lacks} to work on; label one",
-        framework.name()
-    );
-    problems.push(Problem::invalid(RUNTIME_REF, message));
 }
 
 /// A JobSet of the job's name that belongs to something else is left alone.

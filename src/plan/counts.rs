@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use super::draft::{Draft, ReplicatedJob};
 use super::replicated_job;
 use crate::k8s::json as k8s_json;
+use crate::k8s::path::FieldPath;
 
 /// Why a count is the job's own wish.
 pub(super) const FROM_JOB: &str = "spec.trainer.numNodes";
@@ -35,7 +36,7 @@ pub(super) fn settle(draft: &mut Draft<'_>) {
 pub(super) fn of_runtime(draft: &Draft<'_>, rjob: &ReplicatedJob) -> i64 {
     match &draft.runtime.spec.ml_policy {
         Some(policy) if rjob.trains() => i64::from(policy.num_nodes.unwrap_or(1)).max(1),
-        _ => draft.runtime_spec(rjob).parallelism().unwrap_or(1).max(1),
+        _ => draft.runtime_spec(rjob.index).parallelism().unwrap_or(1).max(1),
     }
 }
 
@@ -66,12 +67,13 @@ pub(super) fn settle_nodes(draft: &mut Draft<'_>, nodes: Option<usize>) {
 /// Writes the counts into the JobSet: parallelism and completions are always equal.
 pub(super) fn write(draft: &mut Draft<'_>) {
     for rjob in draft.rjobs.clone() {
-        draft.because(format!("replicatedJobs[{}].template.spec", rjob.name), || {
-            rjob.count_why.to_owned()
-        });
-        let Some(item) = draft.replicated_job_mut(rjob.index) else {
-            continue;
+        let path = || {
+            FieldPath::new("replicatedJobs")
+                .key(&rjob.name)
+                .field("template.spec")
         };
+        draft.because(|_| path(), rjob.count_why);
+        let item = draft.rjob_mut(rjob.index);
         let spec = replicated_job::job_spec_mut(item);
         spec.insert("parallelism".to_owned(), Value::from(rjob.count));
         spec.insert("completions".to_owned(), Value::from(rjob.count));

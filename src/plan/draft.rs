@@ -2,14 +2,14 @@
 
 use std::fmt::Display;
 
-use k8s_openapi::api::core::v1::ConfigMap;
 use serde_json::{Map, Value, json};
 
-use super::replicated_job::{self, ReplicatedJobSpec, Section};
+use super::accelerators::{self, Devices};
+use super::inputs::{Config, Runtime};
+use super::replicated_job::{self, POD_FIELD, ReplicatedJobSpec, Section};
 use super::trace::{Stage, Trace};
-use super::{Config, NewSecret, Runtime};
 use crate::api::TrainJob;
-use crate::k8s::json as k8s_json;
+use crate::k8s::json::{self as k8s_json, list_mut};
 use crate::k8s::path::FieldPath;
 
 /// One replicated job: an index into the draft, and facts.
@@ -38,6 +38,32 @@ impl ReplicatedJob {
     }
 }
 
+/// A list of containers of a Pod.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ContainerList {
+    Containers,
+    InitContainers,
+}
+
+impl ContainerList {
+    fn field(self) -> &'static str {
+        match self {
+            Self::Containers => "containers",
+            Self::InitContainers => "initContainers",
+        }
+    }
+}
+
+/// A container of the draft. Only [`Draft::find`] and [`Draft::find_any`] return one, and no stage removes containers, so
+/// it is there until the end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct ContainerId {
+    /// Index of its replicated job.
+    pub(super) rjob: usize,
+    list: ContainerList,
+    index: usize,
+}
+
 /// The working state that the stages pass on.
 pub(super) struct Draft<'a> {
     pub(super) job: &'a TrainJob,
@@ -46,19 +72,15 @@ pub(super) struct Draft<'a> {
     /// `metadata` (labels and annotations) and `spec`.
     pub(super) jobset: Value,
     pub(super) rjobs: Vec<ReplicatedJob>,
-    pub(super) secrets: Vec<NewSecret>,
-    pub(super) config_maps: Vec<ConfigMap>,
     pub(super) warnings: Vec<String>,
     traced: bool,
     trace: Trace,
     reasons: Vec<(FieldPath, String)>,
 }
 
-/// What the stages have made.
+/// What the stages have made of the JobSet.
 pub(super) struct Finished {
     pub(super) jobset: Value,
-    pub(super) secrets: Vec<NewSecret>,
-    pub(super) config_maps: Vec<ConfigMap>,
     pub(super) warnings: Vec<String>,
     pub(super) trace: Trace,
 }
@@ -82,8 +104,6 @@ impl<'a> Draft<'a> {
             config,
             jobset,
             rjobs: Vec::new(),
-            secrets: Vec::new(),
-            config_maps: Vec::new(),
             warnings: Vec::new(),
             traced,
             trace: Trace::default(),
@@ -126,24 +146,30 @@ impl<'a> Draft<'a> {
         result
     }
 
-    /// Tells what led to a value that the running stage sets; `path` is the end of its path in the JobSet.
-    pub(super) fn because(&mut self, path: impl Into<FieldPath>, why: impl FnOnce() -> String) {
+    /// Notes what led to a value that the running stage sets; `path` is a part of its path in the JobSet.
+    pub(super) fn because(&mut self, path: impl FnOnce(&Self) -> FieldPath, why: &str) {
         if self.traced {
-            self.reasons.push((path.into(), why()));
+            let path = path(self);
+            self.reasons.push((path, why.to_owned()));
         }
     }
 
-    /// Tells what led to an environment variable that the running stage sets.
-    pub(super) fn because_env(&mut self, name: &str, why: &str) {
-        self.because(FieldPath::new("env").key(name), || why.to_owned());
+    /// Returns where a container stands in the JobSet, as the trace writes it.
+    pub(super) fn path(&self, at: ContainerId) -> FieldPath {
+        let name = k8s_json::name(self.container(at)).unwrap_or_default();
+        self.pod_path(at.rjob).field(at.list.field()).key(name)
+    }
+
+    /// Returns where the spec of the pods of a replicated job stands in the JobSet, as the trace writes it.
+    pub(super) fn pod_path(&self, rjob: usize) -> FieldPath {
+        let rjobs = FieldPath::new("spec.replicatedJobs");
+        rjobs.key(self.spec(rjob).name()).join(&FieldPath::new(POD_FIELD))
     }
 
     /// Ends the work.
     pub(super) fn finish(self) -> Finished {
         Finished {
             jobset: self.jobset,
-            secrets: self.secrets,
-            config_maps: self.config_maps,
             warnings: self.warnings,
             trace: self.trace,
         }
@@ -155,11 +181,20 @@ impl<'a> Draft<'a> {
         ReplicatedJobSpec::new(rjobs.get(index).unwrap_or(&Value::Null))
     }
 
-    pub(super) fn replicated_job_mut(&mut self, index: usize) -> Option<&mut Value> {
-        self.jobset
-            .get_mut("spec")?
-            .get_mut("replicatedJobs")?
-            .get_mut(index)
+    /// Lists the replicated jobs as they stand in the draft.
+    pub(super) fn specs(&self) -> Vec<ReplicatedJobSpec<'_>> {
+        ReplicatedJobSpec::list(&self.jobset).collect()
+    }
+
+    /// Returns a replicated job to change it.
+    pub(super) fn rjob_mut(&mut self, index: usize) -> &mut Value {
+        let spec = k8s_json::object_mut(&mut self.jobset, &["spec"]);
+        &mut list_mut(spec, "replicatedJobs")[index]
+    }
+
+    /// Returns the spec of the pods of a replicated job to change it.
+    pub(super) fn pod_mut(&mut self, index: usize) -> &mut Map<String, Value> {
+        replicated_job::pod_mut(self.rjob_mut(index))
     }
 
     /// Finds the first replicated job that trains.
@@ -167,45 +202,53 @@ impl<'a> Draft<'a> {
         self.rjobs.iter().find(|rjob| rjob.trains())
     }
 
-    /// Lists the indexes of the replicated jobs of a section.
-    pub(super) fn indexes(&self, section: Section) -> Vec<usize> {
-        self.rjobs
-            .iter()
-            .filter(|rjob| rjob.section == Some(section))
-            .map(|rjob| rjob.index)
+    /// Finds a container of a replicated job.
+    pub(super) fn find(&self, rjob: usize, name: &str) -> Option<ContainerId> {
+        self.find_in(rjob, ContainerList::Containers, name)
+    }
+
+    /// Finds a container of a replicated job, else an init container.
+    pub(super) fn find_any(&self, rjob: usize, name: &str) -> Option<ContainerId> {
+        self.find(rjob, name)
+            .or_else(|| self.find_in(rjob, ContainerList::InitContainers, name))
+    }
+
+    fn find_in(&self, rjob: usize, list: ContainerList, name: &str) -> Option<ContainerId> {
+        let mut containers = k8s_json::list(self.spec(rjob).pod(), &[list.field()]).iter();
+        let index = containers.position(|container| k8s_json::name(container) == Some(name))?;
+        Some(ContainerId { rjob, list, index })
+    }
+
+    /// Lists the containers that a section of the TrainJob overrides.
+    pub(super) fn overridden(&self, section: Section) -> Vec<ContainerId> {
+        let rjobs = self.rjobs.iter().filter(|rjob| rjob.section == Some(section));
+        rjobs
+            .filter_map(|rjob| self.find(rjob.index, section.container()))
             .collect()
     }
 
-    /// Finds a container of a replicated job.
-    pub(super) fn container(&self, index: usize, name: &str) -> Option<&Value> {
-        self.spec(index).container(name)
+    /// Returns a container.
+    pub(super) fn container(&self, at: ContainerId) -> &Value {
+        &self.spec(at.rjob).pod()[at.list.field()][at.index]
     }
 
-    /// Finds a container, or else an init container, of a replicated job and hands it out to be changed.
-    pub(super) fn any_container_mut(&mut self, index: usize, name: &str) -> Option<&mut Map<String, Value>> {
-        let list = if self.container(index, name).is_some() {
-            "containers"
-        } else {
-            "initContainers"
-        };
-        self.container_in(index, list, name)
+    /// Returns a container to change it.
+    pub(super) fn container_mut(&mut self, at: ContainerId) -> &mut Map<String, Value> {
+        let containers = list_mut(self.pod_mut(at.rjob), at.list.field());
+        k8s_json::object_mut(&mut containers[at.index], &[])
     }
 
-    /// Finds a container of a replicated job and hands it out to be changed.
-    pub(super) fn container_mut(&mut self, index: usize, name: &str) -> Option<&mut Map<String, Value>> {
-        self.container_in(index, "containers", name)
+    /// Returns the resources that a container asks for; null where it asks for none.
+    pub(super) fn resources(&self, at: ContainerId) -> &Value {
+        &self.container(at)["resources"]
     }
 
-    fn container_in(&mut self, index: usize, list: &str, name: &str) -> Option<&mut Map<String, Value>> {
-        let pod = replicated_job::find_pod_mut(self.replicated_job_mut(index)?)?;
-        let items = pod.get_mut(list)?.as_array_mut()?;
-        items
-            .iter_mut()
-            .find(|c| k8s_json::name(c) == Some(name))?
-            .as_object_mut()
+    /// Finds the devices that a container asks for.
+    pub(super) fn devices(&self, at: ContainerId) -> Devices {
+        accelerators::devices(self.resources(at), self.config)
     }
 
-    /// Gives the DNS name of a pod, as JobSet makes it.
+    /// Returns the DNS name of a pod, as JobSet makes it.
     pub(super) fn host(&self, rjob: &ReplicatedJob, replica: impl Display, pod: impl Display) -> String {
         format!(
             "{}-{}-{replica}-{pod}.{}",
@@ -221,7 +264,7 @@ impl<'a> Draft<'a> {
             .flat_map(move |replica| (0..rjob.count).map(move |pod| self.host(rjob, replica, pod)))
     }
 
-    /// Gives the subdomain of the pods' names.
+    /// Returns the subdomain of the pods' names.
     pub(super) fn subdomain(&self) -> &str {
         k8s_json::text(&self.jobset, &["spec", "network", "subdomain"])
             .filter(|s| !s.is_empty())
@@ -237,33 +280,9 @@ impl<'a> Draft<'a> {
         self.rjobs.iter().find(|rjob| rjob.name == name)
     }
 
-    /// Gives the spec of the pods of a replicated job to change it.
-    pub(super) fn pod_spec_mut(&mut self, index: usize) -> Option<&mut Map<String, Value>> {
-        Some(replicated_job::pod_mut(self.replicated_job_mut(index)?))
-    }
-
     /// Returns a replicated job as the runtime has it, before any change.
-    pub(super) fn runtime_spec(&self, rjob: &ReplicatedJob) -> ReplicatedJobSpec<'a> {
+    pub(super) fn runtime_spec(&self, index: usize) -> ReplicatedJobSpec<'a> {
         let mut specs = self.runtime.replicated_jobs();
-        specs
-            .nth(rjob.index)
-            .unwrap_or(ReplicatedJobSpec::new(&Value::Null))
-    }
-
-    /// Lists the PriorityClasses that the pods of some replicated jobs name, in order, each with where.
-    pub(super) fn priority_classes(&self, indexes: impl IntoIterator<Item = usize>) -> Vec<(String, String)> {
-        let class = |index: usize| {
-            let class = k8s_json::text(self.spec(index).pod(), &["priorityClassName"])?;
-            let place = format!("replicated job {:?}", self.rjobs.get(index)?.name);
-            (!class.is_empty()).then(|| (class.to_owned(), place))
-        };
-        indexes.into_iter().filter_map(class).collect()
-    }
-
-    /// Gives the resources that a container asks for, after all merges.
-    pub(super) fn resources(&self, index: usize, container: &str) -> &Value {
-        self.container(index, container)
-            .and_then(|c| c.get("resources"))
-            .unwrap_or(&Value::Null)
+        specs.nth(index).unwrap_or(ReplicatedJobSpec::new(&Value::Null))
     }
 }

@@ -2,16 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use k8s_openapi::api::node::v1::RuntimeClass;
-use serde_json::Value;
-
 use super::draft::Draft;
-use super::inputs::{Inputs, Observed};
-use super::{gang, patches, resolve};
+use super::inputs::Inputs;
+use super::{gang_schedulers, patches, resolve};
 use crate::api::names;
-use crate::k8s::json as k8s_json;
 use crate::k8s::problem::Problems;
-use crate::k8s::requests::{Amounts, Surroundings};
 
 /// Facts that a plan looks at besides those that every job needs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -45,7 +40,7 @@ pub fn needed(inputs: &Inputs<'_>) -> Needed {
     let Ok(resolved) = resolve::resolve(inputs) else {
         return Needed::default();
     };
-    let Some(scheduler) = gang::of(resolved.runtime.spec.pod_group_policy.as_ref()) else {
+    let Some(scheduler) = gang_schedulers::of(resolved.runtime.spec.pod_group_policy.as_ref()) else {
         return Needed::default();
     };
     let mut draft = Draft::new(inputs.job, &resolved.runtime, inputs.config, false);
@@ -54,31 +49,18 @@ pub fn needed(inputs: &Inputs<'_>) -> Needed {
     if problems.is_empty() {
         patches::apply(&mut draft);
     }
-    let pods = draft.rjobs.iter().map(|rjob| draft.spec(rjob.index).pod());
+    let rjobs = draft.specs();
     Needed {
         gang: true,
-        runtime_classes: pods.filter_map(runtime_class).map(str::to_owned).collect(),
+        runtime_classes: rjobs
+            .iter()
+            .filter_map(|rjob| rjob.runtime_class())
+            .map(str::to_owned)
+            .collect(),
         priority_classes: scheduler
-            .priority_classes(&draft)
+            .priority_classes(&rjobs)
             .into_iter()
             .map(|(class, _)| class)
             .collect(),
     }
-}
-
-/// Gives what the cluster adds to the requests of a pod.
-pub(super) fn surroundings(observed: &Observed, pod: &Value) -> Surroundings {
-    let class = runtime_class(pod).and_then(|name| {
-        let is_named = |class: &&RuntimeClass| class.metadata.name.as_deref() == Some(name);
-        observed.runtime_classes.iter().find(is_named)
-    });
-    let fixed = class.and_then(|class| class.overhead.as_ref()?.pod_fixed.as_ref());
-    Surroundings::new(
-        &observed.limit_ranges,
-        Amounts::from_texts(fixed.into_iter().flatten()),
-    )
-}
-
-fn runtime_class(pod: &Value) -> Option<&str> {
-    k8s_json::text(pod, &["runtimeClassName"])
 }

@@ -3,8 +3,10 @@
 //! The policy of a runtime is the framework: whoever holds one knows its settings, so nobody looks for them again. Knows
 //! no framework; which one a runtime asks for is found by [`super::frameworks`].
 
-use super::draft::{Draft, ReplicatedJob};
-use super::{Runtime, counts};
+use super::counts;
+use super::draft::{ContainerId, Draft, ReplicatedJob};
+use super::injection::CheckedInjection;
+use super::inputs::Runtime;
 use crate::api::names;
 use crate::k8s::problem::Problems;
 
@@ -24,11 +26,6 @@ pub(super) trait Framework {
     /// Reports whether the job must not set a variable.
     fn reserves(&self, name: &str) -> bool {
         self.reserved_env().contains(&name)
-    }
-
-    /// Reports whether its processes need a training container to be put into.
-    fn needs_trainer(&self) -> bool {
-        true
     }
 
     /// Reports whether `numProcPerNode` means something to it.
@@ -70,11 +67,9 @@ pub(super) trait Framework {
         Vec::new()
     }
 
-    /// Finds what is wrong with the job for this framework alone.
-    fn check(&self, _draft: &Draft<'_>, _problems: &mut Problems) {}
-
-    /// Puts what the processes need into the pods. Image, command and arguments of the job are there already.
-    fn inject(&self, draft: &mut Draft<'_>);
+    /// Works out what the processes need, or finds what is wrong with the job for this framework alone. Counts, resources,
+    /// image, command and arguments of the job are in the draft.
+    fn injection(&self, draft: &Draft<'_>) -> Result<CheckedInjection, Problems>;
 
     /// Returns the number of pods that Kubeflow Trainer v2.3 gives each Job of a replicated job: Kueue counts them by
     /// its code.
@@ -118,8 +113,11 @@ pub(super) enum Part {
     Resources,
 }
 
-/// Lists the indexes of the replicated jobs that take a part of `spec.trainer`.
-pub(super) fn takers(draft: &Draft<'_>, framework: &dyn Framework, part: Part) -> Vec<usize> {
-    let takes = |rjob: &&ReplicatedJob| framework.takes(draft, rjob, part);
-    draft.rjobs.iter().filter(takes).map(|rjob| rjob.index).collect()
+/// Lists the containers that take a part of `spec.trainer`: those named `node` in the replicated jobs that take it.
+pub(super) fn takers(draft: &Draft<'_>, framework: &dyn Framework, part: Part) -> Vec<ContainerId> {
+    let rjobs = draft.rjobs.iter();
+    rjobs
+        .filter(|rjob| framework.takes(draft, rjob, part))
+        .filter_map(|rjob| draft.find(rjob.index, names::NODE))
+        .collect()
 }

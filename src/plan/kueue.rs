@@ -34,7 +34,7 @@ pub(super) fn warnings(draft: &Draft<'_>, framework: &dyn Framework) -> Vec<Stri
 fn count(draft: &Draft<'_>, framework: &dyn Framework, rjob: &ReplicatedJob) -> Option<String> {
     let replicas = match rjob.section {
         Some(_) => None,
-        None => draft.runtime_spec(rjob).replicas().and_then(Value::as_i64),
+        None => draft.runtime_spec(rjob.index).replicas().and_then(Value::as_i64),
     };
     let theirs = framework
         .upstream_pods(draft, rjob)
@@ -59,11 +59,12 @@ fn resources(
     let place = format!("spec.trainer.resourcesPerNode, replicated job {:?}", rjob.name);
     let counted = framework.upstream_takes_resources(rjob);
     let taken = framework.takes(draft, rjob, Part::Resources);
-    let what = match (counted, taken) {
-        (true, false) => "Kueue reserves quota for them there, and it does not get them",
-        (false, true) => "it gets them, and Kueue reserves no quota for that",
-        (true, true) => {
-            let missed = missed(draft.resources(rjob.index, names::NODE), requested);
+    let taker = draft.find(rjob.index, names::NODE).filter(|_| taken);
+    let what = match (counted, taker) {
+        (true, None) => "Kueue reserves quota for them there, and it does not get them",
+        (false, Some(_)) => "it gets them, and Kueue reserves no quota for that",
+        (true, Some(taker)) => {
+            let missed = missed(draft.resources(taker), requested);
             return (!missed.is_empty()).then(|| {
                 format!(
                     "{place}: Kueue up to 0.19 takes it for all that the Pods ask for, which is not so for {}; set that \
@@ -72,7 +73,7 @@ fn resources(
                 )
             });
         }
-        (false, false) => return None,
+        (false, None) => return None,
     };
     Some(format!(
         "{place}: {what}; leave resourcesPerNode out and put the resources into the runtime, so that both agree"

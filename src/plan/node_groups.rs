@@ -3,30 +3,26 @@
 //!
 //! Knows no framework and no role.
 
-use std::fmt::Display;
-
-use serde_json::{Value, json};
-
-use super::draft::{Draft, ReplicatedJob};
+use super::draft::{ContainerId, Draft, ReplicatedJob};
+use super::env::{self, Variable};
+use super::injection::{ContainerInjection, Success};
 use super::resolve::RUNTIME_REF;
-use super::{check, env};
 use crate::api::names;
-use crate::k8s::json::{self as k8s_json, list_mut};
+use crate::k8s::json as k8s_json;
 use crate::k8s::problem::{Problem, Problems};
-use crate::k8s::upsert;
 
 /// A replicated job whose pods are nodes in one role.
 #[derive(Clone, Debug)]
 pub(super) struct NodeGroup {
     pub(super) rjob: ReplicatedJob,
     pub(super) role: String,
-    /// The container whose program plays the role; `None` where that cannot be told.
-    pub(super) container: Option<String>,
-    /// Index of its first pod among all pods of the role.
-    first: i64,
+    /// The container whose program plays the role.
+    pub(super) container: ContainerId,
+    index: Index,
 }
 
 /// Where a pod reads its index among the pods of its role.
+#[derive(Clone, Copy, Debug)]
 enum Index {
     /// It is the only one of its replicated job.
     Fixed(i64),
@@ -36,64 +32,91 @@ enum Index {
     Job,
 }
 
-/// Lists the replicated jobs that have a role; `container` names the one whose program plays it, where that is known.
-pub(super) fn of<'r>(
+impl Index {
+    /// Finds where the pods of a replicated job read their index; `first` is that of its first pod.
+    fn of(rjob: &ReplicatedJob, first: i64) -> Option<Self> {
+        match (rjob.replicas, rjob.count) {
+            (1, 1) => Some(Self::Fixed(first)),
+            (1, _) if first == 0 => Some(Self::Pod),
+            (_, 1) if first == 0 => Some(Self::Job),
+            (0, _) | (_, 0) => Some(Self::Fixed(first)),
+            _ => None,
+        }
+    }
+}
+
+/// Lists the replicated jobs that have a role, and refuses those whose pods cannot know their index.
+///
+/// `container` names the one whose program plays the role, where the policy says so. One whose program is not known is
+/// left out: the rules of the runtime refuse it.
+pub(super) fn find<'r>(
     draft: &Draft<'_>,
+    policy: &str,
     role: impl Fn(&ReplicatedJob) -> Option<String>,
     container: impl Fn(&ReplicatedJob) -> Option<&'r str>,
+    problems: &mut Problems,
 ) -> Vec<NodeGroup> {
     let mut groups: Vec<NodeGroup> = Vec::new();
     for rjob in &draft.rjobs {
         let Some(role) = role(rjob) else { continue };
+        let program = draft.spec(rjob.index).program(container(rjob));
+        let Some(container) = program.and_then(|name| draft.find(rjob.index, name)) else {
+            continue;
+        };
         let before = groups.iter().filter(|group| group.role == role);
+        let index = Index::of(rjob, before.map(|group| group.rjob.pods()).sum());
+        if index.is_none() {
+            let message = format!(
+                "the runtime's mlPolicy.{policy}: the pods of replicated job {:?} ({} x {}, role {role:?}) cannot know \
+                 their index; give each role one replicated job with replicas 1, and its number of pods as parallelism",
+                rjob.name, rjob.replicas, rjob.count
+            );
+            problems.push(Problem::invalid(RUNTIME_REF, message));
+        }
         groups.push(NodeGroup {
-            first: before.map(|group| group.rjob.pods()).sum(),
-            container: draft.spec(rjob.index).program(container(rjob)).map(str::to_owned),
             rjob: rjob.clone(),
             role,
+            container,
+            index: index.unwrap_or(Index::Pod),
         });
     }
     groups
 }
 
 impl NodeGroup {
-    fn index(&self) -> Option<Index> {
-        match (self.rjob.replicas, self.rjob.count) {
-            (1, 1) => Some(Index::Fixed(self.first)),
-            (1, _) if self.first == 0 => Some(Index::Pod),
-            (_, 1) if self.first == 0 => Some(Index::Job),
-            (0, _) | (_, 0) => Some(Index::Fixed(self.first)),
-            _ => None,
+    /// Makes the variable with a pod's index among the pods of its role.
+    fn rank(&self) -> Variable {
+        const NAME: &str = names::TRAINER_NODE_RANK;
+        match self.index {
+            Index::Fixed(index) => env::value(NAME, index, "the only pod of its replicated job"),
+            Index::Pod => env::field(NAME, names::RANK_FIELD_PATH, "the pod's index within its Job"),
+            Index::Job => env::field(
+                NAME,
+                names::JOB_INDEX_FIELD_PATH,
+                "the index of the pod's Job, which has no other pod",
+            ),
         }
     }
 
-    /// Makes the variable that tells a pod its index among the pods of its role.
-    fn rank(&self) -> Value {
-        match self.index() {
-            Some(Index::Fixed(index)) => env::value(names::TRAINER_NODE_RANK, index),
-            Some(Index::Pod) | None => env::field(names::TRAINER_NODE_RANK, names::RANK_FIELD_PATH),
-            Some(Index::Job) => env::field(names::TRAINER_NODE_RANK, names::JOB_INDEX_FIELD_PATH),
-        }
-    }
-
-    /// Tells what the variable of [`NodeGroup::rank`] comes from.
-    fn rank_reason(&self) -> &'static str {
-        match self.index() {
-            Some(Index::Fixed(_)) => "the only pod of its replicated job",
-            Some(Index::Pod) | None => "the pod's index within its Job",
-            Some(Index::Job) => "the index of the pod's Job, which has no other pod",
-        }
-    }
-
-    /// Gives the DNS name of the pod itself, in terms of the variable of [`NodeGroup::rank`].
+    /// Returns the DNS name of the pod itself, in terms of the variable with its index.
     pub(super) fn own_host(&self, draft: &Draft<'_>) -> String {
         let own = format!("$({})", names::TRAINER_NODE_RANK);
-        let host = |replica: &dyn Display, pod: &dyn Display| draft.host(&self.rjob, replica, pod);
-        match self.index() {
-            Some(Index::Fixed(_)) => host(&0, &0),
-            Some(Index::Pod) | None => host(&0, &own),
-            Some(Index::Job) => host(&own, &0),
+        match self.index {
+            Index::Fixed(_) => draft.host(&self.rjob, 0, 0),
+            Index::Pod => draft.host(&self.rjob, 0, own),
+            Index::Job => draft.host(&self.rjob, own, 0),
         }
+    }
+
+    /// Puts the pod's index, and behind it further variables, in front of all others, so that those may refer to them;
+    /// opens ports.
+    pub(super) fn injection(&self, env: Vec<Variable>, ports: Vec<i32>) -> (ContainerId, ContainerInjection) {
+        let injection = ContainerInjection {
+            first: std::iter::once(self.rank()).chain(env).collect(),
+            ports,
+            ..ContainerInjection::default()
+        };
+        (self.container, injection)
     }
 }
 
@@ -115,70 +138,16 @@ pub(super) fn addresses(draft: &Draft<'_>, groups: &[NodeGroup], role: &str, por
     hosts
 }
 
-/// Puts the index of the pod, and behind it further variables, in front of all others into the container of a role, so
-/// that any of those may refer to them; opens ports.
-pub(super) fn put(
-    draft: &mut Draft<'_>,
-    group: &NodeGroup,
-    env: &[Value],
-    ports: impl IntoIterator<Item = i32>,
-) {
-    let Some(container) = group.container.as_deref() else {
-        return;
-    };
-    let rank = format!(
-        "replicatedJobs[{}].template.spec.template.spec.containers[{container}].env[{}]",
-        group.rjob.name,
-        names::TRAINER_NODE_RANK
-    );
-    draft.because(rank, || group.rank_reason().to_owned());
-    if let Some(container) = draft.container_mut(group.rjob.index, container) {
-        env::put_first(container, std::iter::once(&group.rank()).chain(env));
-        for port in ports {
-            upsert::port(list_mut(container, "ports"), json!({"containerPort": port}));
-        }
-    }
-}
-
-/// Tells whether the runtime's template says itself when the run ends well.
+/// Reports whether the runtime's template says itself when the run ends well.
 pub(super) fn has_success_policy(draft: &Draft<'_>) -> bool {
     k8s_json::at(&draft.jobset, &["spec", "successPolicy"]).is_some()
 }
 
-/// Lets the run end well with some of the replicated jobs; JobSet then ends the others.
-pub(super) fn succeed_with(draft: &mut Draft<'_>, deciding: &[&NodeGroup], why: &str) {
+/// Lets the run end well with some of the replicated jobs, unless they are all, or the template says when it ends.
+pub(super) fn success(draft: &Draft<'_>, deciding: &[&NodeGroup], why: &'static str) -> Option<Success> {
     if deciding.is_empty() || deciding.len() == draft.rjobs.len() || has_success_policy(draft) {
-        return;
+        return None;
     }
-    for field in ["operator", "targetReplicatedJobs"] {
-        draft.because(format!("successPolicy.{field}"), || why.to_owned());
-    }
-    let targets: Vec<&str> = deciding.iter().map(|group| group.rjob.name.as_str()).collect();
-    let success = json!({"operator": "All", "targetReplicatedJobs": targets});
-    k8s_json::object_mut(&mut draft.jobset, &["spec"]).insert("successPolicy".to_owned(), success);
-}
-
-/// Checks that each pod can know its index, and that the ports are free in it.
-pub(super) fn check(
-    draft: &Draft<'_>,
-    policy: &str,
-    groups: &[NodeGroup],
-    ports: impl Fn(&NodeGroup) -> Vec<i32>,
-    problems: &mut Problems,
-) {
-    for group in groups {
-        let NodeGroup { rjob, role, .. } = group;
-        if group.index().is_none() {
-            let message = format!(
-                "the runtime's mlPolicy.{policy}: the pods of replicated job {:?} ({} x {}, role {role:?}) cannot know \
-                 their index; give each role one replicated job with replicas 1, and its number of pods as parallelism",
-                rjob.name, rjob.replicas, rjob.count
-            );
-            problems.push(Problem::invalid(RUNTIME_REF, message));
-        }
-        for port in ports(group) {
-            let container = group.container.as_deref().unwrap_or_default();
-            check::port_is_free(draft, policy, rjob, container, port, problems);
-        }
-    }
+    let names = deciding.iter().map(|group| group.rjob.name.clone()).collect();
+    Some(Success::ReplicatedJobs(names, why))
 }

@@ -126,6 +126,25 @@ impl<'a> ReplicatedJobSpec<'a> {
         k8s_json::at(self.0, &POD_SPEC).unwrap_or(&Value::Null)
     }
 
+    /// Returns the name of the PriorityClass of its Pods.
+    pub(super) fn priority_class(self) -> Option<&'a str> {
+        self.named_by_pods("priorityClassName")
+    }
+
+    /// Returns the name of the RuntimeClass of its Pods.
+    pub(super) fn runtime_class(self) -> Option<&'a str> {
+        self.named_by_pods("runtimeClassName")
+    }
+
+    /// Returns the name of the scheduler of its Pods.
+    pub(super) fn scheduler(self) -> Option<&'a str> {
+        self.named_by_pods("schedulerName")
+    }
+
+    fn named_by_pods(self, field: &str) -> Option<&'a str> {
+        k8s_json::text(self.pod(), &[field]).filter(|name| !name.is_empty())
+    }
+
     /// Lists the containers of its Pods.
     pub(super) fn containers(self) -> &'a [Value] {
         k8s_json::list(self.pod(), &["containers"])
@@ -139,6 +158,13 @@ impl<'a> ReplicatedJobSpec<'a> {
     /// Lists the names of the containers of its Pods.
     pub(super) fn container_names(self) -> impl Iterator<Item = &'a str> {
         self.containers().iter().filter_map(k8s_json::name)
+    }
+
+    /// Lists the names of the containers and init containers of its Pods.
+    pub(super) fn any_container_names(self) -> impl Iterator<Item = &'a str> {
+        let init = k8s_json::list(self.pod(), &["initContainers"]);
+        self.container_names()
+            .chain(init.iter().filter_map(k8s_json::name))
     }
 
     /// Finds the container that runs the program of a role: `wanted`, else the only one, else `node`.

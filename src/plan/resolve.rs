@@ -10,7 +10,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use super::{Inputs, Observed, Runtime, RuntimeKind, owner};
+use super::{Inputs, Observed, Runtime, RuntimeKind, ownership};
 use crate::api::{ClusterTrainingRuntime, TrainJob, TrainingRuntime, names};
 use crate::k8s::problem::{Problem, Reason};
 use crate::k8s::yaml;
@@ -125,7 +125,7 @@ fn freeze(job: &TrainJob, runtime: &Runtime) -> Result<ConfigMap, Problem> {
     });
     let yaml = yaml::write(&object).map_err(|e| trouble(&e))?;
     Ok(ConfigMap {
-        metadata: owner::owned(job, format!("{}{}", job.name(), names::SNAPSHOT_SUFFIX)),
+        metadata: ownership::owned(job, format!("{}{}", job.name(), names::SNAPSHOT_SUFFIX)),
         data: Some(BTreeMap::from([(names::SNAPSHOT_KEY.to_owned(), yaml)])),
         ..ConfigMap::default()
     })

@@ -4,7 +4,6 @@ use serde_json::{Map, Value};
 
 use super::draft::Draft;
 use super::framework::{Framework, Part, takers};
-use crate::api::names;
 use crate::k8s::json as k8s_json;
 use crate::k8s::upsert;
 
@@ -18,10 +17,8 @@ pub(super) fn merge(draft: &mut Draft<'_>, framework: &dyn Framework) {
     else {
         return;
     };
-    for index in takers(draft, framework, Part::Resources) {
-        if let Some(container) = draft.container_mut(index, names::NODE) {
-            merge_into(container, resources);
-        }
+    for container in takers(draft, framework, Part::Resources) {
+        merge_into(draft.container_mut(container), resources);
     }
 }
 

@@ -4,9 +4,10 @@
 //! Knows no framework: each of them brings its names.
 
 use super::draft::{Draft, ReplicatedJob};
+use super::inputs::Runtime;
 use super::node_groups::{self, NodeGroup};
 use super::replicated_job::ReplicatedJobSpec;
-use super::{Runtime, counts, named_jobs};
+use super::{counts, named_jobs};
 use crate::k8s::path::FieldPath;
 use crate::k8s::problem::Problems;
 
@@ -43,8 +44,14 @@ impl<'r> Roles<'r> {
     }
 
     /// Lists the replicated jobs that have a role.
-    pub(super) fn groups(&self, draft: &Draft<'_>) -> Vec<NodeGroup> {
-        node_groups::of(draft, |rjob| self.of(rjob).map(str::to_owned), |_| None)
+    pub(super) fn groups(&self, draft: &Draft<'_>, problems: &mut Problems) -> Vec<NodeGroup> {
+        node_groups::find(
+            draft,
+            self.policy,
+            |rjob| self.of(rjob).map(str::to_owned),
+            |_| None,
+            problems,
+        )
     }
 
     /// Settles the counts: the nodes of a job are the pods of the replicated job that trains, else of the first one in the

@@ -3,8 +3,10 @@
 //! Knows the runtime alone. What a job needs of its runtime is checked with the job.
 
 use super::framework::Framework;
+use super::gang::GangScheduler;
+use super::inputs::Runtime;
 use super::replicated_job::{CONTAINERS_FIELD, REPLICATED_JOBS, ReplicatedJobSpec, Section};
-use super::{Runtime, frameworks, gang};
+use super::{frameworks, gang_schedulers};
 use crate::api::names;
 use crate::k8s::path::FieldPath;
 use crate::k8s::problem::{Problem, Problems};
@@ -90,9 +92,9 @@ fn check_policies(runtime: &Runtime, found: &mut Problems) {
     let gangs = runtime
         .spec
         .pod_group_policy
-        .as_ref()
-        .map(gang::names)
-        .unwrap_or_default();
+        .iter()
+        .flat_map(gang_schedulers::all);
+    let gangs: Vec<_> = gangs.map(GangScheduler::name).collect();
     if gangs.len() > 1 {
         found.push(Problem::invalid(
             FieldPath::new("spec.podGroupPolicy"),

@@ -2,7 +2,7 @@
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
-use super::owner;
+use super::ownership;
 use crate::api::TrainJob;
 
 /// A Secret to be made, unless it is there.
@@ -51,7 +51,7 @@ impl Recipe {
 /// Plans a Secret of a job.
 pub(super) fn of(job: &TrainJob, name: String, recipe: Recipe) -> NewSecret {
     NewSecret {
-        metadata: owner::owned(job, name),
+        metadata: ownership::owned(job, name),
         recipe,
     }
 }

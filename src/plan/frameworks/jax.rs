@@ -1,18 +1,23 @@
-//! JAX: what `jax.distributed.initialize` is told by the program, from one process a pod.
+//! JAX: what programs pass to `jax.distributed.initialize`, for one process a pod.
 //!
 //! Source of the names: JAX reads the coordinator's address from `JAX_COORDINATOR_ADDRESS`; the others are those that
 //! programs pass on.
 
-use serde_json::json;
-
 use crate::api::names;
 use crate::api::runtime::JaxPolicy;
-use crate::k8s::json::list_mut;
 use crate::k8s::problem::Problems;
-use crate::k8s::upsert;
 use crate::plan::draft::Draft;
+use crate::plan::env;
 use crate::plan::framework::Framework;
-use crate::plan::{check, env};
+use crate::plan::injection::{CheckedInjection, ContainerInjection, Injection};
+use crate::plan::nodes::Nodes;
+
+/// Number of processes.
+const NUM_PROCESSES: &str = "JAX_NUM_PROCESSES";
+/// Index of this process.
+const PROCESS_ID: &str = "JAX_PROCESS_ID";
+/// Host and port of process 0.
+const COORDINATOR_ADDRESS: &str = "JAX_COORDINATOR_ADDRESS";
 
 impl Framework for JaxPolicy {
     fn name(&self) -> &'static str {
@@ -20,40 +25,35 @@ impl Framework for JaxPolicy {
     }
 
     fn reserved_env(&self) -> &'static [&'static str] {
-        &[
-            names::JAX_COORDINATOR_ADDRESS,
-            names::JAX_NUM_PROCESSES,
-            names::JAX_PROCESS_ID,
-        ]
+        &[COORDINATOR_ADDRESS, NUM_PROCESSES, PROCESS_ID]
     }
 
-    fn check(&self, draft: &Draft<'_>, problems: &mut Problems) {
-        check::meeting_port_is_free(draft, self.name(), problems);
-    }
-
-    fn inject(&self, draft: &mut Draft<'_>) {
-        let Some(trainer) = draft.trainer().cloned() else {
-            return;
+    fn injection(&self, draft: &Draft<'_>) -> Result<CheckedInjection, Problems> {
+        let Some(nodes) = Nodes::find(draft, self.name())? else {
+            return Injection::default().check(draft, self.name(), Problems::default());
         };
-        let coordinator = format!("{}:{}", draft.host(&trainer, 0, 0), names::TRAINER_PORT);
-        let entries = [
-            env::value(names::JAX_NUM_PROCESSES, trainer.count),
-            env::field(names::JAX_PROCESS_ID, names::RANK_FIELD_PATH),
-            env::value(names::JAX_COORDINATOR_ADDRESS, coordinator),
-        ];
-        draft.because_env(
-            names::JAX_NUM_PROCESSES,
-            "one process on each pod of the job that trains",
-        );
-        draft.because_env(names::JAX_PROCESS_ID, "the pod's index within its Job");
-        draft.because_env(
-            names::JAX_COORDINATOR_ADDRESS,
-            "the first pod of the job that trains, and the port at which the nodes meet",
-        );
-        if let Some(container) = draft.container_mut(trainer.index, names::NODE) {
-            env::upsert(container, &entries);
-            let port = json!({"containerPort": names::TRAINER_PORT});
-            upsert::port(list_mut(container, "ports"), port);
-        }
+        let coordinator = format!("{}:{}", nodes.first_host(draft), names::TRAINER_PORT);
+        let container = ContainerInjection {
+            env: vec![
+                env::value(
+                    NUM_PROCESSES,
+                    nodes.rjob.count,
+                    "one process on each pod of the job that trains",
+                ),
+                env::field(
+                    PROCESS_ID,
+                    names::RANK_FIELD_PATH,
+                    "the pod's index within its Job",
+                ),
+                env::value(
+                    COORDINATOR_ADDRESS,
+                    coordinator,
+                    "the first pod of the job that trains, and the port at which the nodes meet",
+                ),
+            ],
+            ports: vec![names::TRAINER_PORT],
+            ..ContainerInjection::default()
+        };
+        Injection::into_container(nodes.container, container).check(draft, self.name(), Problems::default())
     }
 }

@@ -1,7 +1,9 @@
 //! No framework: the job's nodes run as they are.
 
+use crate::k8s::problem::Problems;
 use crate::plan::draft::{Draft, ReplicatedJob};
 use crate::plan::framework::{Framework, Part};
+use crate::plan::injection::{CheckedInjection, Injection};
 
 /// An `mlPolicy` that sets no framework.
 pub(super) struct Plain;
@@ -17,20 +19,14 @@ impl Framework for Plain {
         NAME
     }
 
-    fn needs_trainer(&self) -> bool {
-        false
+    fn injection(&self, draft: &Draft<'_>) -> Result<CheckedInjection, Problems> {
+        Injection::default().check(draft, NAME, Problems::default())
     }
-
-    fn inject(&self, _draft: &mut Draft<'_>) {}
 }
 
 impl Framework for NoPolicy {
     fn name(&self) -> &'static str {
         NAME
-    }
-
-    fn needs_trainer(&self) -> bool {
-        false
     }
 
     fn takes(&self, _draft: &Draft<'_>, rjob: &ReplicatedJob, part: Part) -> bool {
@@ -41,5 +37,7 @@ impl Framework for NoPolicy {
         false
     }
 
-    fn inject(&self, _draft: &mut Draft<'_>) {}
+    fn injection(&self, draft: &Draft<'_>) -> Result<CheckedInjection, Problems> {
+        Injection::default().check(draft, NAME, Problems::default())
+    }
 }

@@ -9,12 +9,15 @@ use crate::api::names;
 use crate::api::runtime::TensorflowPolicy;
 use crate::k8s::problem::{Problem, Problems};
 use crate::plan::draft::{Draft, ReplicatedJob};
+use crate::plan::env;
 use crate::plan::framework::{Framework, Part};
+use crate::plan::injection::{CheckedInjection, Injection, Success};
+use crate::plan::inputs::Runtime;
 use crate::plan::node_groups::{self, NodeGroup};
+use crate::plan::nodes::Nodes;
 use crate::plan::replicated_job::ReplicatedJobSpec;
 use crate::plan::resolve::RUNTIME_REF;
 use crate::plan::roles::Roles;
-use crate::plan::{Runtime, env, replicated_job};
 
 const CHIEF: &str = "chief";
 const MASTER: &str = "master";
@@ -32,6 +35,11 @@ const NAMES: [(&str, &str); 5] = [
 /// Value of `successPolicy` that waits for all workers.
 const ALL_WORKERS: &str = "AllWorkers";
 
+/// The cluster, and the task of a pod in it.
+const TF_CONFIG: &str = "TF_CONFIG";
+/// Port of the servers where the runtime does not say.
+const DEFAULT_PORT: i32 = 2222;
+
 /// Name of the policy.
 const NAME: &str = "tensorflow";
 
@@ -41,7 +49,7 @@ impl Framework for TensorflowPolicy {
     }
 
     fn reserved_env(&self) -> &'static [&'static str] {
-        &[names::TF_CONFIG, names::TRAINER_NODE_RANK]
+        &[TF_CONFIG, names::TRAINER_NODE_RANK]
     }
 
     fn settle_counts(&self, draft: &mut Draft<'_>) {
@@ -75,47 +83,50 @@ impl Framework for TensorflowPolicy {
         }
     }
 
-    fn check(&self, draft: &Draft<'_>, problems: &mut Problems) {
-        let groups = roles(self).groups(draft);
-        let port = port(self);
-        node_groups::check(draft, NAME, &groups, |_| vec![port], problems);
-        for NodeGroup { rjob, role, .. } in groups.iter().filter(|group| leads(group)) {
-            if rjob.pods() != 1 {
-                let message = format!(
-                    "the runtime's replicated job {:?} has {} pods; a cluster has one {role}, set its parallelism to 1",
-                    rjob.name,
-                    rjob.pods()
-                );
-                problems.push(Problem::invalid(RUNTIME_REF, message));
-            }
-        }
-        let longest = groups
-            .iter()
-            .map(|group| config(self, draft, &groups, group).len())
-            .max();
-        if let Some(length) = longest.filter(|length| *length > env::LONGEST) {
-            let message = format!(
-                "{} would have {length} bytes, and an environment variable may have {}; use fewer nodes or shorter \
-                 names, or a runtime with mlPolicy.tensorflow.enableDynamicWorker",
-                names::TF_CONFIG,
-                env::LONGEST
-            );
-            problems.push(Problem::invalid("spec.trainer.numNodes", message));
-        }
+    fn injection(&self, draft: &Draft<'_>) -> Result<CheckedInjection, Problems> {
+        let mut problems = Nodes::find(draft, NAME).err().unwrap_or_default();
+        let groups = roles(self).groups(draft, &mut problems);
+        check_leads(&groups, &mut problems);
+        let configs = groups.iter().map(|group| config(self, draft, &groups, group));
+        let configs: Vec<String> = configs.collect();
+        check_length(configs.iter().map(String::len).max(), &mut problems);
+        let containers = groups.iter().zip(configs).map(|(group, config)| {
+            let why = "the pods of all roles at mlPolicy.tensorflow.port, and the task of this one";
+            let env = vec![env::value(TF_CONFIG, config, why)];
+            group.injection(env, vec![port(self)])
+        });
+        let injection = Injection {
+            containers: containers.collect(),
+            success: success(self, draft, &groups),
+            ..Injection::default()
+        };
+        injection.check(draft, self.name(), problems)
     }
+}
 
-    fn inject(&self, draft: &mut Draft<'_>) {
-        let groups = roles(self).groups(draft);
-        let port = port(self);
-        for group in &groups {
-            let entries = [env::value(names::TF_CONFIG, config(self, draft, &groups, group))];
-            draft.because_env(
-                names::TF_CONFIG,
-                "the pods of all roles at mlPolicy.tensorflow.port, and the task of this one",
-            );
-            node_groups::put(draft, group, &entries, [port]);
-        }
-        succeed(self, draft, &groups);
+/// Refuses a chief of several pods: a cluster has one.
+fn check_leads(groups: &[NodeGroup], problems: &mut Problems) {
+    let several = groups
+        .iter()
+        .filter(|group| leads(group) && group.rjob.pods() != 1);
+    for NodeGroup { rjob, role, .. } in several {
+        let message = format!(
+            "the runtime's replicated job {:?} has {} pods; a cluster has one {role}, set its parallelism to 1",
+            rjob.name,
+            rjob.pods()
+        );
+        problems.push(Problem::invalid(RUNTIME_REF, message));
+    }
+}
+
+fn check_length(longest: Option<usize>, problems: &mut Problems) {
+    if let Some(length) = longest.filter(|length| *length > env::LONGEST) {
+        let message = format!(
+            "{TF_CONFIG} would have {length} bytes, and an environment variable may have {}; use fewer nodes or shorter \
+             names, or a runtime with mlPolicy.tensorflow.enableDynamicWorker",
+            env::LONGEST
+        );
+        problems.push(Problem::invalid("spec.trainer.numNodes", message));
     }
 }
 
@@ -132,7 +143,7 @@ fn roles(policy: &TensorflowPolicy) -> Roles<'_> {
 }
 
 fn port(policy: &TensorflowPolicy) -> i32 {
-    policy.port.unwrap_or(names::TENSORFLOW_PORT)
+    policy.port.unwrap_or(DEFAULT_PORT)
 }
 
 fn leads(group: &NodeGroup) -> bool {
@@ -173,7 +184,10 @@ fn config(policy: &TensorflowPolicy, draft: &Draft<'_>, groups: &[NodeGroup], gr
 }
 
 /// Lets the run end as TFJob's does, unless the runtime's template says when it ends.
-fn succeed(policy: &TensorflowPolicy, draft: &mut Draft<'_>, groups: &[NodeGroup]) {
+fn success(policy: &TensorflowPolicy, draft: &Draft<'_>, groups: &[NodeGroup]) -> Vec<Success> {
+    if node_groups::has_success_policy(draft) {
+        return Vec::new();
+    }
     let of = |role: fn(&NodeGroup) -> bool| groups.iter().filter(move |group| role(group));
     let workers = || of(|group| group.role == WORKER);
     let all = policy.success_policy.as_deref() == Some(ALL_WORKERS);
@@ -182,25 +196,16 @@ fn succeed(policy: &TensorflowPolicy, draft: &mut Draft<'_>, groups: &[NodeGroup
         Some(chief) => std::iter::once(chief).chain(workers()).collect(),
         None => workers().collect(),
     };
-    if node_groups::has_success_policy(draft) {
-        return;
-    }
+    let mut found = Vec::new();
     if !all
         && let [worker] = deciding.as_slice()
         && worker.role == WORKER
         && worker.rjob.pods() > 1
     {
-        draft.because("successPolicy.rules", || {
-            "the run ends well when worker 0 does, as a TFJob's; mlPolicy.tensorflow.successPolicy".to_owned()
-        });
-        if let Some(job) = draft.replicated_job_mut(worker.rjob.index) {
-            let spec = replicated_job::job_spec_mut(job);
-            // In Kubernetes the policy needs this mode; JobSet sets it too where it is not given.
-            spec.entry("completionMode").or_insert_with(|| json!("Indexed"));
-            spec.entry("successPolicy")
-                .or_insert_with(|| json!({"rules": [{"succeededIndexes": "0"}]}));
-        }
+        let why = "the run ends well when worker 0 does, as a TFJob's; mlPolicy.tensorflow.successPolicy";
+        found.push(Success::FirstPod(worker.rjob.index, why));
     }
     let why = "the run ends well when these do, as a TFJob's; mlPolicy.tensorflow.successPolicy";
-    node_groups::succeed_with(draft, &deciding, why);
+    found.extend(node_groups::success(draft, &deciding, why));
+    found
 }

@@ -3,16 +3,23 @@
 //! The tracker runs in the first pod. `DMLC_TASK_ID` is the index of the pod; a program that starts several workers in
 //! a pod, one for each GPU, gives each the id `index x workers of a pod + local index`.
 
-use serde_json::json;
-
 use crate::api::names;
 use crate::api::runtime::XgboostPolicy;
-use crate::k8s::json::list_mut;
 use crate::k8s::problem::Problems;
-use crate::k8s::upsert;
 use crate::plan::draft::Draft;
+use crate::plan::env;
 use crate::plan::framework::Framework;
-use crate::plan::{accelerators, check, env};
+use crate::plan::injection::{CheckedInjection, ContainerInjection, Injection};
+use crate::plan::nodes::Nodes;
+
+/// Host of the tracker.
+const TRACKER_URI: &str = "DMLC_TRACKER_URI";
+/// Port of the tracker.
+const TRACKER_PORT: &str = "DMLC_TRACKER_PORT";
+/// Index of this pod.
+const TASK_ID: &str = "DMLC_TASK_ID";
+/// Number of workers.
+const NUM_WORKER: &str = "DMLC_NUM_WORKER";
 
 impl Framework for XgboostPolicy {
     fn name(&self) -> &'static str {
@@ -20,44 +27,36 @@ impl Framework for XgboostPolicy {
     }
 
     fn reserved_env(&self) -> &'static [&'static str] {
-        &[
-            names::DMLC_NUM_WORKER,
-            names::DMLC_TASK_ID,
-            names::DMLC_TRACKER_PORT,
-            names::DMLC_TRACKER_URI,
-        ]
+        &[NUM_WORKER, TASK_ID, TRACKER_PORT, TRACKER_URI]
     }
 
-    fn check(&self, draft: &Draft<'_>, problems: &mut Problems) {
-        check::meeting_port_is_free(draft, self.name(), problems);
-    }
-
-    fn inject(&self, draft: &mut Draft<'_>) {
-        let Some(trainer) = draft.trainer().cloned() else {
-            return;
+    fn injection(&self, draft: &Draft<'_>) -> Result<CheckedInjection, Problems> {
+        let Some(nodes) = Nodes::find(draft, self.name())? else {
+            return Injection::default().check(draft, self.name(), Problems::default());
         };
-        let devices = accelerators::devices(draft.resources(trainer.index, names::NODE), draft.config);
-        let workers = trainer.count.saturating_mul(devices.processes().unwrap_or(1));
-        let entries = [
-            env::value(names::DMLC_TRACKER_URI, draft.host(&trainer, 0, 0)),
-            env::value(names::DMLC_TRACKER_PORT, names::TRAINER_PORT),
-            env::field(names::DMLC_TASK_ID, names::RANK_FIELD_PATH),
-            env::value(names::DMLC_NUM_WORKER, workers),
-        ];
-        draft.because_env(
-            names::DMLC_TRACKER_URI,
-            "DNS name of the first pod of the job that trains",
-        );
-        draft.because_env(names::DMLC_TRACKER_PORT, "the port at which the nodes meet");
-        draft.because_env(names::DMLC_TASK_ID, "the pod's index within its Job");
-        draft.because_env(
-            names::DMLC_NUM_WORKER,
-            "pods of the job that trains x accelerators of each, or 1",
-        );
-        if let Some(container) = draft.container_mut(trainer.index, names::NODE) {
-            env::upsert(container, &entries);
-            let port = json!({"containerPort": names::TRAINER_PORT});
-            upsert::port(list_mut(container, "ports"), port);
-        }
+        let workers = draft.devices(nodes.container).processes().unwrap_or(1);
+        let container = ContainerInjection {
+            env: vec![
+                env::value(
+                    TRACKER_URI,
+                    nodes.first_host(draft),
+                    "DNS name of the first pod of the job that trains",
+                ),
+                env::value(
+                    TRACKER_PORT,
+                    names::TRAINER_PORT,
+                    "the port at which the nodes meet",
+                ),
+                env::field(TASK_ID, names::RANK_FIELD_PATH, "the pod's index within its Job"),
+                env::value(
+                    NUM_WORKER,
+                    nodes.rjob.count.saturating_mul(workers),
+                    "pods of the job that trains x accelerators of each, or 1",
+                ),
+            ],
+            ports: vec![names::TRAINER_PORT],
+            ..ContainerInjection::default()
+        };
+        Injection::into_container(nodes.container, container).check(draft, self.name(), Problems::default())
     }
 }

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::api::TrainJob;
-use crate::plan::owner;
+use crate::plan::ownership;
 
 /// An object that a gang scheduler reads.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,7 +29,7 @@ pub enum Served {
 
 impl GangObject {
     /// Makes an object that has the name of the job and is owned by it.
-    pub(super) fn new(
+    pub(in crate::plan) fn new(
         job: &TrainJob,
         api_version: &str,
         kind: &str,
@@ -39,7 +39,7 @@ impl GangObject {
         let object = json!({
             "apiVersion": api_version,
             "kind": kind,
-            "metadata": owner::owned(job, job.name().to_owned()),
+            "metadata": ownership::owned(job, job.name().to_owned()),
             "spec": spec,
         });
         Self { object, served }

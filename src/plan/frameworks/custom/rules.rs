@@ -2,16 +2,17 @@
 
 use serde_json::Value;
 
-use super::{ALWAYS, host_list, suffix};
-use crate::api::names;
+use super::host_list;
+use super::names::{self, ALWAYS, suffix};
 use crate::api::raw::Raw;
 use crate::api::runtime::{CustomPolicy, HostList};
 use crate::k8s::json as k8s_json;
 use crate::k8s::path::FieldPath;
 use crate::k8s::problem::{Problem, Problems};
 use crate::k8s::suggest;
+use crate::plan::inputs::Runtime;
 use crate::plan::replicated_job::{REPLICATED_JOBS, ReplicatedJobSpec};
-use crate::plan::{Runtime, env, named_jobs};
+use crate::plan::{env, named_jobs};
 
 pub(super) fn check(runtime: &Runtime, policy: &CustomPolicy, found: &mut Problems) {
     let path = FieldPath::new("spec.mlPolicy.custom");
@@ -56,12 +57,9 @@ pub(super) fn check(runtime: &Runtime, policy: &CustomPolicy, found: &mut Proble
 /// Lists the variables that something may refer to.
 fn variables(nodes: &[ReplicatedJobSpec<'_>]) -> Vec<String> {
     let each = nodes.iter().flat_map(|rjob| {
-        [names::TRAINER_HOSTS, names::TRAINER_NUM_NODES].map(|name| format!("{name}{}", suffix(rjob.name())))
+        [names::HOSTS, names::NUM_NODES].map(|name| format!("{name}{}", suffix(rjob.name())))
     });
-    let fixed = ALWAYS
-        .into_iter()
-        .chain([names::TRAINER_HOSTS])
-        .map(str::to_owned);
+    let fixed = ALWAYS.into_iter().chain([names::HOSTS]).map(str::to_owned);
     fixed.chain(each).collect()
 }
 
@@ -69,7 +67,7 @@ fn variables(nodes: &[ReplicatedJobSpec<'_>]) -> Vec<String> {
 fn undefined(text: &str, known: &[String]) -> Option<String> {
     let wrong = env::references(text)
         .into_iter()
-        .find(|name| name.starts_with(names::TRAINER_PREFIX) && !known.iter().any(|k| k == name))?;
+        .find(|name| name.starts_with(names::PREFIX) && !known.iter().any(|k| k == name))?;
     let hint = suggest::hint(wrong, known.iter().map(String::as_str));
     Some(format!("$({wrong}) is no variable that a node gets{hint}"))
 }
@@ -79,11 +77,11 @@ fn check_env<T>(env: Option<&[Raw<T>]>, path: &FieldPath, known: &[String], foun
     for (at, entry) in env.unwrap_or_default().iter().map(Raw::value).enumerate() {
         let name = k8s_json::name(entry).unwrap_or_default();
         let path = path.index(at);
-        if name.starts_with(names::TRAINER_PREFIX) {
+        if name.starts_with(names::PREFIX) {
             let message = format!(
                 "{name:?}: names that start with {} are set by the framework; use another name, and refer to them as \
                  $(NAME)",
-                names::TRAINER_PREFIX
+                names::PREFIX
             );
             found.push(Problem::invalid(path.field("name"), message));
         }

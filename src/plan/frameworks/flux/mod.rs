@@ -6,17 +6,18 @@
 use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::ConfigMap;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use crate::api::names;
 use crate::api::raw::Raw;
 use crate::api::runtime::FluxPolicy;
-use crate::k8s::json::{self as k8s_json, list_mut};
+use crate::k8s::json as k8s_json;
 use crate::k8s::problem::{Problem, Problems};
-use crate::k8s::upsert;
-use crate::plan::draft::{Draft, ReplicatedJob};
+use crate::plan::draft::Draft;
 use crate::plan::framework::Framework;
-use crate::plan::{Recipe, accelerators, check, owner, secrets};
+use crate::plan::injection::{CheckedInjection, Command, ContainerInjection, Injection, Mount, PodInjection};
+use crate::plan::nodes::Nodes;
+use crate::plan::ownership;
+use crate::plan::secrets::{self, Recipe};
 
 const INIT: &str = include_str!("init.sh");
 const ENTRYPOINT: &str = include_str!("entrypoint.sh");
@@ -50,65 +51,41 @@ impl Framework for FluxPolicy {
         true
     }
 
-    fn check(&self, draft: &Draft<'_>, problems: &mut Problems) {
-        let Some(trainer) = draft.trainer() else {
-            return;
+    fn injection(&self, draft: &Draft<'_>) -> Result<CheckedInjection, Problems> {
+        let Some(nodes) = Nodes::find(draft, self.name())? else {
+            return Injection::default().check(draft, self.name(), Problems::default());
         };
-        let spec = draft.spec(trainer.index).pod();
-        if k8s_json::named(k8s_json::list(spec, &["initContainers"]), INSTALLER).is_some() {
-            let message = format!(
-                "the runtime has an init container {INSTALLER:?}, which is the name of the one that brings Flux; rename it"
-            );
-            problems.push(Problem::invalid("spec.trainer.initContainers", message));
-        }
-        for name in [DEVICE_SETTING, POLICY_SETTING] {
-            let value = setting(draft, trainer, name).unwrap_or_default();
-            if !value
-                .chars()
-                .all(|c| c.is_ascii_alphanumeric() || "-_.:@/".contains(c))
-            {
-                let message = format!("{name} is {value:?}; use letters, digits and any of - _ . : @ /");
-                problems.push(Problem::invalid("spec.trainer.env", message));
-            }
-        }
-        check::volume_is_free(draft, trainer, &scripts_name(draft), problems);
-        check::mount_is_free(draft, trainer, names::NODE, CONFIG_PATH, problems);
-        for (volume, path, _) in MOUNTS {
-            check::volume_is_free(draft, trainer, volume, problems);
-            check::mount_is_free(draft, trainer, names::NODE, path, problems);
-        }
-    }
-
-    fn inject(&self, draft: &mut Draft<'_>) {
-        let Some(trainer) = draft.trainer().cloned() else {
-            return;
+        let mut problems = Problems::default();
+        check_installer(draft, &nodes, &mut problems);
+        check_settings(draft, &nodes, &mut problems);
+        let instance = Instance::of(self, draft, &nodes);
+        let scripts = format!("{}-flux-entrypoint", draft.job_name());
+        let curve = format!("{}-flux-curve", draft.job_name());
+        let pod = PodInjection {
+            volumes: volumes(&scripts, &curve),
+            init_containers: vec![installer(&instance, &scripts)],
         };
-        let instance = Instance::of(self, draft, &trainer);
-        let (scripts, curve) = (scripts_name(draft), format!("{}-flux-curve", draft.job_name()));
-        if let Some(pod) = draft.pod_spec_mut(trainer.index) {
-            for volume in volumes(&scripts, &curve) {
-                upsert::by_key(list_mut(pod, "volumes"), "name", volume);
-            }
-            list_mut(pod, "initContainers").push(installer(&instance, &scripts));
-        }
-        draft.because("command", || {
-            "Flux is started first; command and arguments follow, word by word".to_owned()
-        });
-        if let Some(container) = draft.container_mut(trainer.index, names::NODE) {
-            mount(container, &scripts);
-            wrap(container);
-        }
-        draft.config_maps.push(ConfigMap {
-            metadata: owner::owned(draft.job, scripts),
-            data: Some(BTreeMap::from([
-                ("entrypoint.sh".to_owned(), instance.fill(ENTRYPOINT)),
-                ("init.sh".to_owned(), instance.fill(INIT)),
-            ])),
-            ..ConfigMap::default()
-        });
-        draft
-            .secrets
-            .push(secrets::of(draft.job, curve, Recipe::CurveCertificate));
+        let why = "Flux is started first; command and arguments follow, word by word";
+        let start = ["/bin/bash".to_owned(), format!("{CONFIG_PATH}/entrypoint.sh")];
+        let container = ContainerInjection {
+            mounts: mounts(&scripts),
+            command: Some((Command::Prefix(start.into()), why)),
+            ..ContainerInjection::default()
+        };
+        let files = [("entrypoint.sh", ENTRYPOINT), ("init.sh", INIT)];
+        let files = files.map(|(name, script)| (name.to_owned(), instance.fill(script)));
+        let injection = Injection {
+            pods: vec![(nodes.rjob.index, pod)],
+            containers: vec![(nodes.container, container)],
+            config_maps: vec![ConfigMap {
+                metadata: ownership::owned(draft.job, scripts),
+                data: Some(BTreeMap::from(files)),
+                ..ConfigMap::default()
+            }],
+            secrets: vec![secrets::of(draft.job, curve, Recipe::CurveCertificate)],
+            ..Injection::default()
+        };
+        injection.check(draft, self.name(), problems)
     }
 
     fn kueue_warnings(&self, draft: &Draft<'_>) -> Vec<String> {
@@ -119,11 +96,30 @@ impl Framework for FluxPolicy {
     }
 }
 
-fn scripts_name(draft: &Draft<'_>) -> String {
-    format!("{}-flux-entrypoint", draft.job_name())
+/// Refuses an init container of the name of the one that brings Flux.
+fn check_installer(draft: &Draft<'_>, nodes: &Nodes, problems: &mut Problems) {
+    let init = k8s_json::list(draft.spec(nodes.rjob.index).pod(), &["initContainers"]);
+    if k8s_json::named(init, INSTALLER).is_some() {
+        let message = format!(
+            "the runtime has an init container {INSTALLER:?}, which is the name of the one that brings Flux; rename it"
+        );
+        problems.push(Problem::invalid("spec.trainer.initContainers", message));
+    }
 }
 
-/// What the scripts are told.
+/// Refuses settings that would break the scripts that they are written into.
+fn check_settings(draft: &Draft<'_>, nodes: &Nodes, problems: &mut Problems) {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.:@/".contains(c);
+    for name in [DEVICE_SETTING, POLICY_SETTING] {
+        let value = setting(draft, nodes, name).unwrap_or_default();
+        if !value.chars().all(is_plain) {
+            let message = format!("{name} is {value:?}; use letters, digits and any of - _ . : @ /");
+            problems.push(Problem::invalid("spec.trainer.env", message));
+        }
+    }
+}
+
+/// What is written into the scripts.
 struct Instance {
     image: String,
     /// Each placeholder of the scripts with what takes its place.
@@ -131,16 +127,12 @@ struct Instance {
 }
 
 impl Instance {
-    fn of(policy: &FluxPolicy, draft: &Draft<'_>, trainer: &ReplicatedJob) -> Self {
-        let setting = |name: &str, default: &str| setting(draft, trainer, name).unwrap_or(default).to_owned();
-        let devices = accelerators::devices(draft.resources(trainer.index, names::NODE), draft.config);
-        let (nodes, tasks, gpus) = (
-            trainer.count.max(1),
-            tasks(policy, draft),
-            devices.processes().unwrap_or(0),
-        );
-        let pods = format!("{}-{}-0-", draft.job_name(), trainer.name);
-        let mut flags = vec![format!("-N {nodes} -n {}", tasks.saturating_mul(nodes))];
+    fn of(policy: &FluxPolicy, draft: &Draft<'_>, nodes: &Nodes) -> Self {
+        let setting = |name: &str, default: &str| setting(draft, nodes, name).unwrap_or(default).to_owned();
+        let gpus = draft.devices(nodes.container).processes().unwrap_or(0);
+        let (count, tasks) = (nodes.rjob.count.max(1), tasks(policy, draft));
+        let pods = format!("{}-{}-0-", draft.job_name(), nodes.rjob.name);
+        let mut flags = vec![format!("-N {count} -n {}", tasks.saturating_mul(count))];
         let mut resources = vec![format!("--cores={}", range(tasks))];
         if gpus > 0 {
             // The flag counts the GPUs of one task. Tasks that share a GPU cannot ask for a part of it: they see all.
@@ -154,7 +146,7 @@ impl Instance {
         Self {
             image: setting("FLUX_VIEW_IMAGE", VIEW_IMAGE),
             texts: [
-                ("@HOSTS@", format!("{pods}[{}]", range(nodes))),
+                ("@HOSTS@", format!("{pods}[{}]", range(count))),
                 ("@LEAD@", format!("{pods}0")),
                 ("@FLAGS@", flags.join(" ")),
                 ("@RESOURCES@", resources.join(" ")),
@@ -191,12 +183,10 @@ fn tasks(policy: &FluxPolicy, draft: &Draft<'_>) -> i64 {
 }
 
 /// Finds a setting in the plain values of the job's environment, else of the runtime's.
-fn setting<'d>(draft: &'d Draft<'_>, trainer: &ReplicatedJob, name: &str) -> Option<&'d str> {
+fn setting<'d>(draft: &'d Draft<'_>, nodes: &Nodes, name: &str) -> Option<&'d str> {
     let mut own = draft.job.trainer_env().iter().map(Raw::value);
     let job = own.find(|entry| k8s_json::name(entry) == Some(name));
-    let node = draft
-        .container(trainer.index, names::NODE)
-        .unwrap_or(&Value::Null);
+    let node = draft.container(nodes.container);
     let runtime = k8s_json::named(k8s_json::list(node, &["env"]), name);
     [job, runtime]
         .into_iter()
@@ -204,13 +194,25 @@ fn setting<'d>(draft: &'d Draft<'_>, trainer: &ReplicatedJob, name: &str) -> Opt
         .find_map(|entry| k8s_json::text(entry, &["value"]).filter(|value| !value.is_empty()))
 }
 
-fn volumes(scripts: &str, curve: &str) -> [Value; 5] {
-    [
-        json!({"name": "spack-install", "emptyDir": {}}),
-        json!({"name": "flux-install", "emptyDir": {}}),
-        json!({"name": scripts, "configMap": {"name": scripts, "defaultMode": 0o755}}),
-        json!({"name": "shared-memory", "emptyDir": {"medium": "Memory"}}),
-        json!({"name": CURVE_VOLUME, "secret": {"secretName": curve, "defaultMode": 0o400}}),
+fn volumes(scripts: &str, curve: &str) -> Vec<(Value, &'static str)> {
+    vec![
+        (
+            json!({"name": "spack-install", "emptyDir": {}}),
+            "software that comes with Flux",
+        ),
+        (json!({"name": "flux-install", "emptyDir": {}}), "Flux itself"),
+        (
+            json!({"name": scripts, "configMap": {"name": scripts, "defaultMode": 0o755}}),
+            "the scripts that install and start Flux",
+        ),
+        (
+            json!({"name": "shared-memory", "emptyDir": {"medium": "Memory"}}),
+            "memory that the processes of a node share",
+        ),
+        (
+            json!({"name": CURVE_VOLUME, "secret": {"secretName": curve, "defaultMode": 0o400}}),
+            "the certificate of the brokers",
+        ),
     ]
 }
 
@@ -226,23 +228,12 @@ fn installer(instance: &Instance, scripts: &str) -> Value {
     })
 }
 
-fn mount(container: &mut Map<String, Value>, scripts: &str) {
-    let mounts = list_mut(container, "volumeMounts");
+fn mounts(scripts: &str) -> Vec<Mount> {
     let [install, software, curve, memory] = MOUNTS;
-    for (name, path, read_only) in [install, software, (scripts, CONFIG_PATH, true), curve, memory] {
-        let mut mount = json!({"name": name, "mountPath": path});
-        if read_only {
-            mount["readOnly"] = json!(true);
-        }
-        upsert::by_key(mounts, "mountPath", mount);
-    }
-}
-
-/// Puts the script before the program.
-fn wrap(container: &mut Map<String, Value>) {
-    let program = container.remove("command");
-    let words = program.iter().filter_map(Value::as_array).flatten().cloned();
-    let mut command = vec![json!("/bin/bash"), json!(format!("{CONFIG_PATH}/entrypoint.sh"))];
-    command.extend(words);
-    container.insert("command".to_owned(), command.into());
+    [install, software, (scripts, CONFIG_PATH, true), curve, memory]
+        .map(|(volume, path, read_only)| Mount {
+            read_only,
+            ..Mount::volume(volume, path)
+        })
+        .into()
 }

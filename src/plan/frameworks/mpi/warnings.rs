@@ -3,10 +3,11 @@
 use serde_json::Value;
 
 use super::implementation::IMPLEMENTATIONS;
-use crate::api::names;
+use super::policy::LAUNCHER;
+use crate::api::names::NODE;
 use crate::api::runtime::MpiPolicy;
 use crate::k8s::json as k8s_json;
-use crate::plan::Runtime;
+use crate::plan::inputs::Runtime;
 
 /// Lists what the author of a runtime should know.
 pub(super) fn of_runtime(runtime: &Runtime) -> Vec<String> {
@@ -20,8 +21,7 @@ pub(super) fn of_runtime(runtime: &Runtime) -> Vec<String> {
 pub(super) fn kueue_advice() -> String {
     format!(
         "set spec.trainer.numNodes (2 or more where the launcher is a node), or leave mlPolicy.numNodes out of the \
-         runtime and give replicated job {:?} its parallelism",
-        names::NODE
+         runtime and give replicated job {NODE:?} its parallelism"
     )
 }
 
@@ -44,8 +44,7 @@ fn node_warnings(runtime: &Runtime, found: &mut Vec<String>) {
         found.push(format!(
             "mlPolicy.numNodes is {nodes}: MPI runs one launcher and takes the number as the total of nodes, but \
              Kueue counts {nodes} launchers and 1 worker; leave numNodes out and give the replicated job \
-             {:?} its parallelism, so that both agree",
-            names::NODE
+             {NODE:?} its parallelism, so that both agree"
         ));
     }
     let publishes = ["spec", "network", "publishNotReadyAddresses"];
@@ -60,29 +59,28 @@ fn node_warnings(runtime: &Runtime, found: &mut Vec<String>) {
 /// A launcher that starts processes on workers whose sshd does not listen yet fails, or waits for long.
 fn launcher_warnings(runtime: &Runtime, found: &mut Vec<String>) {
     let named = |name: &str| runtime.replicated_jobs().find(|rjob| rjob.name() == name);
-    let (Some(launcher), Some(node)) = (named(names::LAUNCHER), named(names::NODE)) else {
+    let (Some(launcher), Some(node)) = (named(LAUNCHER), named(NODE)) else {
         return;
     };
     let order = ["spec", "startupPolicy", "startupPolicyOrder"];
     let in_order = k8s_json::text(runtime.template(), &order) == Some("InOrder");
-    let waits = launcher.depends_on().iter().any(|on| {
-        k8s_json::name(on) == Some(names::NODE) && k8s_json::text(on, &["status"]) == Some("Ready")
-    });
+    let waits = launcher
+        .depends_on()
+        .iter()
+        .any(|on| k8s_json::name(on) == Some(NODE) && k8s_json::text(on, &["status"]) == Some("Ready"));
     if !waits && !in_order {
         found.push(format!(
-            "the replicated job {:?} does not wait for the workers: give it dependsOn: [{{name: {}, status: Ready}}]",
-            names::LAUNCHER,
-            names::NODE
+            "the replicated job {LAUNCHER:?} does not wait for the workers: give it dependsOn: [{{name: {NODE}, status: \
+             Ready}}]"
         ));
     }
     if node
-        .container(names::NODE)
+        .container(NODE)
         .is_some_and(|worker| worker.get("readinessProbe").is_none())
     {
         found.push(format!(
-            "container {:?} of the workers has no readinessProbe, so they count as ready before their sshd accepts \
-             connections: probe its port, such as tcpSocket: {{port: 2222}}",
-            names::NODE
+            "container {NODE:?} of the workers has no readinessProbe, so they count as ready before their sshd accepts \
+             connections: probe its port, such as tcpSocket: {{port: 2222}}"
         ));
     }
 }

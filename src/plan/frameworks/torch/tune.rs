@@ -5,13 +5,15 @@
 
 use serde_json::Value;
 
-use super::{AUTO, Processes};
+use super::names::{MASTER_ADDR, MASTER_PORT};
+use super::processes::{AUTO, Processes};
 use crate::api::{TrainJob, names};
 use crate::k8s::json as k8s_json;
 use crate::k8s::path::FieldPath;
 use crate::k8s::problem::{Problem, Problems};
-use crate::plan::accelerators;
-use crate::plan::draft::{Draft, ReplicatedJob};
+use crate::plan::draft::Draft;
+use crate::plan::injection::{Command, ContainerInjection};
+use crate::plan::nodes::Nodes;
 
 /// What a job's command is when torchtune is to be run.
 const COMMAND: [&str; 2] = ["tune", "run"];
@@ -70,9 +72,9 @@ struct Case {
 }
 
 impl Case {
-    fn of(draft: &Draft<'_>, trainer: &ReplicatedJob, processes: &Processes) -> Self {
-        let devices =
-            accelerators::devices(draft.resources(trainer.index, names::NODE), draft.config).processes();
+    fn of(draft: &Draft<'_>, nodes: &Nodes, processes: &Processes) -> Self {
+        let devices = draft.devices(nodes.container).processes();
+        let count = nodes.rjob.count;
         let several = if processes.text == AUTO {
             devices.unwrap_or(0) > 1
         } else {
@@ -80,9 +82,9 @@ impl Case {
         };
         Self {
             model: model(&draft.job.spec.runtime_ref.name),
-            nodes: trainer.count,
-            single: trainer.count == 1 && (processes.text == "1" || devices == Some(1)),
-            meets: trainer.count > 1 || several,
+            nodes: count,
+            single: count == 1 && (processes.text == "1" || devices == Some(1)),
+            meets: count > 1 || several,
             tuning: Tuning::of(draft.job.args().unwrap_or_default()),
         }
     }
@@ -118,14 +120,16 @@ fn model(runtime: &str) -> String {
     }
 }
 
-/// Refuses models, kinds of tuning and arguments that torchtune cannot run with.
-pub(super) fn check(
+/// Turns what torchrun would get into what torchtune needs, and refuses models, kinds of tuning and arguments that it cannot
+/// run with.
+pub(super) fn adapt(
+    node: &mut ContainerInjection,
     draft: &Draft<'_>,
-    trainer: &ReplicatedJob,
+    nodes: &Nodes,
     processes: &Processes,
     problems: &mut Problems,
 ) {
-    let case = Case::of(draft, trainer, processes);
+    let case = Case::of(draft, nodes, processes);
     check_model(draft, &case, problems);
     check_tuning(&case, problems);
     for (at, arg) in draft.job.args().unwrap_or_default().iter().enumerate() {
@@ -135,47 +139,30 @@ pub(super) fn check(
             problems.push(Problem::invalid(field, message));
         }
     }
+    // torchtune gets by its command where the nodes meet.
+    node.env
+        .retain(|variable| ![MASTER_ADDR, MASTER_PORT].contains(&variable.name()));
+    let why = "recipe and configuration of torchtune for this model, number of devices and kind of tuning; options from \
+               the runtime's command";
+    node.command = Some((Command::Replace(command(draft, nodes, &case)), why));
 }
 
-/// Takes out of the variables of torchrun where the nodes meet: torchtune gets that by its command.
-pub(super) fn without_master(env: &[Value]) -> Vec<Value> {
-    let is_master = |entry: &&Value| {
-        let name = k8s_json::name(entry);
-        matches!(name, Some(names::PET_MASTER_ADDR | names::PET_MASTER_PORT))
-    };
-    env.iter().filter(|entry| !is_master(entry)).cloned().collect()
-}
-
-/// Replaces the command by the one that runs the recipe.
-pub(super) fn replace_command(draft: &mut Draft<'_>, trainer: &ReplicatedJob, processes: &Processes) {
-    let command = command(draft, trainer, &Case::of(draft, trainer, processes));
-    draft.because("command", || {
-        "recipe and configuration of torchtune for this model, number of devices and kind of tuning; options from the \
-         runtime's command"
-            .to_owned()
-    });
-    if let Some(container) = draft.container_mut(trainer.index, names::NODE) {
-        container.insert("command".to_owned(), command.into());
-    }
-}
-
-fn command(draft: &Draft<'_>, trainer: &ReplicatedJob, case: &Case) -> Vec<String> {
+fn command(draft: &Draft<'_>, nodes: &Nodes, case: &Case) -> Vec<String> {
     let mut command: Vec<String> = COMMAND.map(str::to_owned).to_vec();
     if case.meets {
-        let host = draft.host(trainer, 0, 0);
+        let host = nodes.first_host(draft);
         command.push(format!("--rdzv_endpoint={host}:{}", names::TRAINER_PORT));
     }
     command.extend([case.recipe().to_owned(), "--config".to_owned(), case.config()]);
-    command.extend(
-        draft
-            .runtime_spec(trainer)
-            .container(names::NODE)
-            .map_or(&[][..], |node| k8s_json::list(node, &["command"]))
-            .iter()
-            .filter_map(Value::as_str)
-            .filter(|word| is_managed(word))
-            .map(str::to_owned),
-    );
+    let runtime = draft.runtime_spec(nodes.rjob.index);
+    let words = runtime
+        .container(names::NODE)
+        .map_or(&[][..], |node| k8s_json::list(node, &["command"]));
+    let options = words
+        .iter()
+        .filter_map(Value::as_str)
+        .filter(|word| is_managed(word));
+    command.extend(options.map(str::to_owned));
     command
 }
 

@@ -21,24 +21,21 @@ pub(super) fn initializer(draft: &mut Draft<'_>) {
         (Section::ModelInitializer, &section.model),
     ];
     for (part, source) in parts {
-        let Some(source) = source else {
-            continue;
-        };
-        for index in draft.indexes(part) {
-            if let Some(container) = draft.container_mut(index, part.container()) {
-                fetch_from(container, source);
-            }
+        let Some(source) = source else { continue };
+        for container in draft.overridden(part) {
+            fetch_from(draft.container_mut(container), source);
         }
     }
 }
 
 fn fetch_from(container: &mut Map<String, Value>, source: &InitializerSource) {
-    if let Some(uri) = &source.storage_uri {
-        env::upsert(container, &[env::value(names::STORAGE_URI, uri)]);
-    }
-    if let Some(entries) = source.env.as_deref().filter(|entries| !entries.is_empty()) {
-        env::upsert(container, entries.iter().map(Raw::value));
-    }
+    let uri = source.storage_uri.as_ref();
+    env::upsert(
+        container,
+        uri.map(|uri| json!({"name": names::STORAGE_URI, "value": uri})),
+    );
+    let entries = source.env.iter().flatten();
+    env::upsert(container, entries.map(|entry| entry.value().clone()));
     if let Some(secret) = &source.secret_ref {
         list_mut(container, "envFrom").push(json!({"secretRef": secret}));
     }
@@ -50,17 +47,16 @@ pub(super) fn program(draft: &mut Draft<'_>, framework: &dyn Framework) {
         return;
     };
     if let Some(image) = &section.image {
-        for index in takers(draft, framework, Part::Image) {
-            if let Some(container) = draft.container_mut(index, names::NODE) {
-                container.insert("image".to_owned(), json!(image));
-            }
+        for container in takers(draft, framework, Part::Image) {
+            draft
+                .container_mut(container)
+                .insert("image".to_owned(), json!(image));
         }
     }
-    for index in takers(draft, framework, Part::Command) {
-        if let Some(container) = draft.container_mut(index, names::NODE) {
-            set_or_clear(container, "command", section.command.as_deref());
-            set_or_clear(container, "args", section.args.as_deref());
-        }
+    for container in takers(draft, framework, Part::Command) {
+        let container = draft.container_mut(container);
+        set_or_clear(container, "command", section.command.as_deref());
+        set_or_clear(container, "args", section.args.as_deref());
     }
 }
 
@@ -83,9 +79,8 @@ pub(super) fn trainer_env(draft: &mut Draft<'_>, framework: &dyn Framework) {
     if entries.is_empty() {
         return;
     }
-    for index in takers(draft, framework, Part::Env) {
-        if let Some(container) = draft.container_mut(index, names::NODE) {
-            env::upsert(container, entries.iter().map(Raw::value));
-        }
+    for container in takers(draft, framework, Part::Env) {
+        let entries = entries.iter().map(Raw::value);
+        env::upsert(draft.container_mut(container), entries.cloned());
     }
 }

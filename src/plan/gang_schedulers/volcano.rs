@@ -2,33 +2,37 @@
 
 use serde_json::{Value, json};
 
-use super::{Gang, GangObject, GangScheduler, Served};
 use crate::api::names;
-use crate::api::runtime::NetworkTopology;
+use crate::api::runtime::{NetworkTopology, VolcanoPolicy};
 use crate::k8s::json as k8s_json;
 use crate::k8s::path::FieldPath;
 use crate::k8s::problem::{Problem, Problems};
 use crate::plan::draft::Draft;
-use crate::plan::replicated_job;
+use crate::plan::gang::{self, Gang, GangObject, GangScheduler, Served};
+use crate::plan::replicated_job::{self, ReplicatedJobSpec};
 
-/// Volcano.
-pub(super) struct Volcano;
+/// `apiVersion` of its PodGroup.
+const API_VERSION: &str = "scheduling.volcano.sh/v1beta1";
+/// Annotation that makes a pod a member of a PodGroup.
+const GROUP_ANNOTATION: &str = "scheduling.k8s.io/group-name";
+/// Annotation of a runtime's template that names the queue.
+const QUEUE_ANNOTATION: &str = "scheduling.volcano.sh/queue-name";
 
-impl GangScheduler for Volcano {
+impl GangScheduler for VolcanoPolicy {
     fn name(&self) -> &'static str {
         "volcano"
     }
 
-    fn priority_classes(&self, draft: &Draft<'_>) -> Vec<(String, String)> {
-        draft.priority_classes(0..draft.rjobs.len())
+    fn priority_classes(&self, rjobs: &[ReplicatedJobSpec<'_>]) -> Vec<(String, String)> {
+        gang::priority_classes_of_pods(rjobs)
     }
 
     fn check(&self, draft: &Draft<'_>, _members: &[usize], problems: &mut Problems) {
         if queue(draft) == Some("") {
-            let field = FieldPath::new("spec.annotations").key(names::VOLCANO_QUEUE_ANNOTATION);
+            let field = FieldPath::new("spec.annotations").key(QUEUE_ANNOTATION);
             let message = format!(
-                "the annotation {} of the runtime's template names no queue; give it the name of one, or remove it",
-                names::VOLCANO_QUEUE_ANNOTATION
+                "the annotation {QUEUE_ANNOTATION} of the runtime's template names no queue; give it the name of one, or \
+                 remove it"
             );
             problems.push(Problem::invalid(field, message));
         }
@@ -44,24 +48,21 @@ impl GangScheduler for Volcano {
         if let Some(queue) = queue(draft) {
             spec.insert("queue".to_owned(), json!(queue));
         }
-        let members = gang.members.iter().map(|member| member.index);
-        if let Some((class, _)) = draft.priority_classes(members).pop() {
+        let members = gang.members.iter().map(|member| draft.spec(member.index));
+        if let Some(class) = members.rev().find_map(ReplicatedJobSpec::priority_class) {
             spec.insert("priorityClassName".to_owned(), json!(class));
         }
-        let policy = draft.runtime.spec.pod_group_policy.as_ref();
-        if let Some(topology) = policy.and_then(|policy| policy.volcano.as_ref()?.network_topology.as_ref()) {
+        if let Some(topology) = &self.network_topology {
             spec.insert("networkTopology".to_owned(), network(topology));
         }
         let name = draft.job_name();
         for member in &gang.members {
-            if let Some(job) = draft.replicated_job_mut(member.index) {
-                replicated_job::pod_metadata_mut(job, "annotations")
-                    .insert(names::VOLCANO_GROUP_ANNOTATION.to_owned(), json!(name));
-            }
+            replicated_job::pod_metadata_mut(draft.rjob_mut(member.index), "annotations")
+                .insert(GROUP_ANNOTATION.to_owned(), json!(name));
         }
         vec![GangObject::new(
             draft.job,
-            names::VOLCANO_API_VERSION,
+            API_VERSION,
             names::POD_GROUP,
             spec,
             Served::Whole,
@@ -71,10 +72,7 @@ impl GangScheduler for Volcano {
 
 /// Gives the queue that the JobSet's own annotation names.
 fn queue<'d>(draft: &'d Draft<'_>) -> Option<&'d str> {
-    k8s_json::text(
-        &draft.jobset,
-        &["metadata", "annotations", names::VOLCANO_QUEUE_ANNOTATION],
-    )
+    k8s_json::text(&draft.jobset, &["metadata", "annotations", QUEUE_ANNOTATION])
 }
 
 fn network(topology: &NetworkTopology) -> Value {
