@@ -7,11 +7,12 @@
 )]
 
 use std::hint::black_box;
+use std::sync::Arc;
 
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 use serde_json::json;
 use trainer::api::{ClusterTrainingRuntime, TrainJob};
-use trainer::plan::{self, Config, Inputs, Observed, Runtime};
+use trainer::plan::{self, ClusterFacts, Config, Inputs, Observed, Runtime};
 
 fn runtime() -> Runtime {
     let runtime: ClusterTrainingRuntime = serde_json::from_value(json!({
@@ -64,33 +65,33 @@ fn job(nodes: u32) -> TrainJob {
 }
 
 fn benches(c: &mut Criterion) {
-    let (runtime, config, observed) = (runtime(), Config::default(), Observed::default());
+    let (runtime, config, facts) = (Arc::new(runtime()), Config::default(), ClusterFacts::default());
     let mut group = c.benchmark_group("plan");
     for nodes in [1, 10, 100, 1_000] {
         let job = job(nodes);
         let inputs = Inputs {
             job: &job,
-            runtime: Some(&runtime),
+            runtime: Some(Arc::clone(&runtime)),
             config: &config,
-            observed: &observed,
+            observed: Observed::default(),
         };
         assert!(
-            plan::plan(&inputs).is_ok(),
+            plan::plan(inputs.clone(), &facts).is_ok(),
             "the job of the benchmark can be built"
         );
         group.bench_with_input(BenchmarkId::new("nodes", nodes), &inputs, |b, inputs| {
-            b.iter(|| black_box(plan::plan(black_box(inputs))));
+            b.iter(|| black_box(plan::plan(black_box(inputs.clone()), &facts)));
         });
     }
     let job = job(8);
     let inputs = Inputs {
         job: &job,
-        runtime: Some(&runtime),
+        runtime: Some(Arc::clone(&runtime)),
         config: &config,
-        observed: &observed,
+        observed: Observed::default(),
     };
     group.bench_function("explain", |b| {
-        b.iter(|| black_box(plan::explain(black_box(&inputs))));
+        b.iter(|| black_box(plan::explain(black_box(inputs.clone()), &facts)));
     });
     group.finish();
 }

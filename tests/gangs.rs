@@ -6,10 +6,12 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
+use std::sync::Arc;
+
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use trainer::api::{TrainJob, TrainingRuntime};
-use trainer::plan::{Config, Inputs, Known, Observed, Plan, Runtime, needed, plan};
+use trainer::plan::{ClusterFacts, Config, Inputs, Known, Observed, Plan, Runtime, plan, resolve};
 
 const LABEL: &str = "trainer.kubeflow.org/trainjob-ancestor-step";
 
@@ -274,11 +276,11 @@ proptest! {
         })).unwrap();
         let inputs = Inputs {
             job: &job,
-            runtime: Some(&runtime),
+            runtime: Some(Arc::new(runtime)),
             config: &Config::default(),
-            observed: &Observed::default(),
+            observed: Observed::default(),
         };
-        match plan(&inputs) {
+        match plan(inputs, &ClusterFacts::default()) {
             Ok(plan) => {
                 let mut play = Play::of(&plan);
                 let mut choices = choices.into_iter().cycle();
@@ -293,7 +295,7 @@ proptest! {
 }
 
 #[test]
-fn what_is_needed_of_the_cluster_is_named_and_what_cannot_be_looked_up_is_a_warning() {
+fn required_facts_are_named_and_what_cannot_be_looked_up_is_a_warning() {
     let mut object = runtime(
         &[Drawn {
             role: 0,
@@ -312,23 +314,29 @@ fn what_is_needed_of_the_cluster_is_named_and_what_cannot_be_looked_up_is_a_warn
     pod["priorityClassName"] = json!("gold");
     pod["runtimeClassName"] = json!("kata");
     pod["schedulerName"] = json!("volcano");
-    let runtime = Runtime::from(serde_json::from_value::<TrainingRuntime>(object).unwrap());
+    let runtime = serde_json::from_value::<TrainingRuntime>(object).unwrap();
+    let runtime = Arc::new(Runtime::from(runtime));
     let job = json!({"metadata": {"name": "job", "namespace": "ns"}, "spec": {"runtimeRef": {"kind": "TrainingRuntime", "name": "r"}}});
     let job: TrainJob = serde_json::from_value(job).unwrap();
-    let mut observed = Observed::default();
-    let with = |observed: &Observed| {
-        let inputs = Inputs {
+    let config = Config::default();
+    let with = |observed: &Observed, facts: &ClusterFacts| {
+        let resolved = resolve(Inputs {
             job: &job,
-            runtime: Some(&runtime),
-            config: &Config::default(),
-            observed,
-        };
-        (needed(&inputs), plan(&inputs))
+            runtime: Some(Arc::clone(&runtime)),
+            config: &config,
+            observed: observed.clone(),
+        })
+        .unwrap();
+        (resolved.required_facts(), resolved.plan(facts))
     };
-    let (needed, refused) = with(&observed);
-    assert!(needed.gang);
-    assert_eq!(needed.runtime_classes.into_iter().collect::<Vec<_>>(), ["kata"]);
-    assert_eq!(needed.priority_classes.into_iter().collect::<Vec<_>>(), ["gold"]);
+    let (mut observed, mut facts) = (Observed::default(), ClusterFacts::default());
+    let (required, refused) = with(&observed, &facts);
+    let required = required.unwrap();
+    assert_eq!(required.runtime_classes.into_iter().collect::<Vec<_>>(), ["kata"]);
+    assert_eq!(
+        required.priority_classes.into_iter().collect::<Vec<_>>(),
+        ["gold"]
+    );
     assert!(
         refused
             .unwrap_err()
@@ -337,14 +345,14 @@ fn what_is_needed_of_the_cluster_is_named_and_what_cannot_be_looked_up_is_a_warn
     );
 
     let (snapshot, jobset) = {
-        observed.priority_classes.insert("gold".to_owned(), Known::Exists);
-        let plan = with(&observed).1.unwrap();
+        facts.priority_classes.insert("gold".to_owned(), Known::Exists);
+        let plan = with(&observed, &facts).1.unwrap();
         assert!(plan.warnings.is_empty(), "{:?}", plan.warnings);
         (plan.snapshot, serde_json::from_value(plan.jobset.object).unwrap())
     };
     let unknown = Known::Unknown("forbidden".to_owned());
-    observed.priority_classes.insert("gold".to_owned(), unknown);
-    let plan = with(&observed).1.unwrap();
+    facts.priority_classes.insert("gold".to_owned(), unknown);
+    let plan = with(&observed, &facts).1.unwrap();
     assert!(
         plan.warnings.iter().any(|warning| warning.contains("forbidden")),
         "{:?}",
@@ -354,5 +362,5 @@ fn what_is_needed_of_the_cluster_is_named_and_what_cannot_be_looked_up_is_a_warn
     // A snapshot says as much as the runtime that it was taken of, once there is a JobSet of it.
     observed.snapshot = snapshot;
     observed.jobset = Some(jobset);
-    assert!(with(&observed).0.gang);
+    assert!(with(&observed, &facts).0.is_some());
 }

@@ -1,11 +1,13 @@
 //! Judges a TrainJob.
 
+use std::sync::Arc;
+
 use serde_json::Value;
 
 use super::{Verdict, patches};
 use crate::api::TrainJob;
 use crate::k8s::problem::{Problem, Problems, Reason};
-use crate::plan::{self, Config, Inputs, Observed, Runtime};
+use crate::plan::{self, ClusterFacts, Config, Inputs, Observed, Runtime};
 
 /// What is done to a `TrainJob`.
 #[derive(Clone, Copy, Debug)]
@@ -17,18 +19,20 @@ pub enum Operation<'a> {
 }
 
 /// A `TrainJob` that is created or changed.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct TrainJobRequest<'a> {
     /// What is done.
     pub operation: Operation<'a>,
     /// The job as it would be stored.
     pub job: &'a TrainJob,
     /// The runtime that it names, read live; `None` when it does not exist.
-    pub runtime: Option<&'a Runtime>,
+    pub runtime: Option<Arc<Runtime>>,
     /// Settings of the program.
     pub config: &'a Config,
-    /// Facts of the cluster. The JobSet and the snapshot matter to changes only.
+    /// What exists of the job; it matters to changes only.
     pub observed: &'a Observed,
+    /// Facts of the cluster.
+    pub facts: &'a ClusterFacts,
 }
 
 /// Judges a TrainJob.
@@ -43,12 +47,7 @@ pub fn train_job(request: &TrainJobRequest<'_>) -> Verdict {
 }
 
 fn create(request: &TrainJobRequest<'_>) -> Verdict {
-    let observed = Observed {
-        jobset: None,
-        snapshot: None,
-        ..request.observed.clone()
-    };
-    let (problems, warnings) = planned(request, &observed);
+    let (problems, warnings) = planned(request, Observed::default());
     Verdict { problems, warnings }
 }
 
@@ -65,7 +64,7 @@ fn update(request: &TrainJobRequest<'_>, old: &TrainJob) -> Verdict {
             .filter(|snapshot| request.job.controls(&snapshot.metadata)),
         ..request.observed.clone()
     };
-    let (found, warnings) = planned(request, &observed);
+    let (found, warnings) = planned(request, observed);
     let mut problems = Problems::default();
     problems.extend(patches::check_change(
         old,
@@ -81,14 +80,14 @@ fn settled_at_creation(problem: &Problem) -> bool {
     matches!(problem.reason, Reason::Name | Reason::NotFound)
 }
 
-fn planned(request: &TrainJobRequest<'_>, observed: &Observed) -> (Problems, Vec<String>) {
+fn planned(request: &TrainJobRequest<'_>, observed: Observed) -> (Problems, Vec<String>) {
     let inputs = Inputs {
         job: request.job,
-        runtime: request.runtime,
+        runtime: request.runtime.clone(),
         config: request.config,
         observed,
     };
-    match plan::plan(&inputs) {
+    match plan::plan(inputs, request.facts) {
         Ok(plan) => (Problems::default(), plan.warnings),
         Err(problems) => (problems, Vec::new()),
     }
@@ -132,8 +131,8 @@ mod tests {
         serde_json::from_value(job).unwrap()
     }
 
-    fn runtime() -> Runtime {
-        Runtime {
+    fn runtime() -> Arc<Runtime> {
+        Arc::new(Runtime {
             kind: RuntimeKind::Cluster,
             metadata: serde_json::from_value(json!({"name": "r"})).unwrap(),
             spec: serde_json::from_value(
@@ -146,12 +145,11 @@ mod tests {
                 }]}}}),
             )
             .unwrap(),
-        }
+        })
     }
 
     fn fields(old: Option<&Value>, new: &Value, world: &World) -> Vec<String> {
         let old = old.map(job);
-        let runtime = runtime();
         let observed = Observed {
             jobset: world
                 .jobset
@@ -162,9 +160,10 @@ mod tests {
         let verdict = train_job(&TrainJobRequest {
             operation: old.as_ref().map_or(Operation::Create, Operation::Update),
             job: &job(new),
-            runtime: (!world.without_runtime).then_some(&runtime),
+            runtime: (!world.without_runtime).then(runtime),
             config: &Config::default(),
             observed: &observed,
+            facts: &ClusterFacts::default(),
         });
         verdict.problems.iter().map(|p| p.field.to_string()).collect()
     }

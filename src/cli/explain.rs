@@ -16,7 +16,7 @@ use super::tree::Tree;
 use crate::k8s::diff;
 use crate::k8s::json as k8s_json;
 use crate::k8s::path::{FieldPath, Step};
-use crate::plan::{self, Entry, Inputs, Plan, Stage, Trace};
+use crate::plan::{self, Entry, Plan, Stage, Trace};
 
 /// Longest value that is shown whole.
 const SHOWN: usize = 60;
@@ -41,14 +41,9 @@ pub(super) struct Explain {
 impl Explain {
     pub(super) fn run(&self) -> anyhow::Result<Exit> {
         let (cluster, mut exit) = load_jobs(&self.files, &self.settings)?;
-        for (job, runtime, observed) in cluster.jobs() {
-            let inputs = Inputs {
-                job,
-                runtime,
-                config: cluster.config(),
-                observed: &observed,
-            };
-            exit = exit.max(match plan::explain(&inputs) {
+        for job in cluster.jobs() {
+            let (inputs, facts) = (cluster.inputs(job), cluster.facts_of(job));
+            exit = exit.max(match plan::explain(inputs, &facts) {
                 Ok(plan) => self.print(&plan, cluster.template_of(job))?,
                 Err(problems) => obstructed(job, &problems)?,
             });

@@ -3,10 +3,10 @@
 //! Runtimes and facts are taken in before TrainJobs, whatever their order in the files, as both would be in a cluster
 //! that has them. The shipped runtimes are there from the start.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
+use std::sync::Arc;
 
-use k8s_openapi::api::core::v1::{ConfigMap, LimitRange};
-use k8s_openapi::api::node::v1::RuntimeClass;
+use k8s_openapi::api::core::v1::ConfigMap;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -15,7 +15,7 @@ use crate::api::{ClusterTrainingRuntime, JobSet, TrainJob, TrainingRuntime, name
 use crate::k8s::json as k8s_json;
 use crate::k8s::problem::{Problem, Problems, Reason};
 use crate::k8s::suggest;
-use crate::plan::{Config, Known, Observed, Runtime, RuntimeKind};
+use crate::plan::{ClusterFacts, Config, Inputs, Known, Observed, Runtime, RuntimeKind};
 use crate::{catalog, schema};
 
 /// What became of one document.
@@ -34,7 +34,7 @@ struct Stored<T> {
 
 /// A runtime, and its template as the author wrote it: without what the schema sets by default.
 struct Written {
-    runtime: Runtime,
+    runtime: Arc<Runtime>,
     template: Value,
 }
 
@@ -50,9 +50,8 @@ pub(super) struct Offline {
     config: Config,
     jobsets: Vec<JobSet>,
     config_maps: Vec<ConfigMap>,
-    runtime_classes: Vec<RuntimeClass>,
-    limit_ranges: Vec<LimitRange>,
-    priority_classes: BTreeMap<String, Known>,
+    /// Facts, with the LimitRanges of all namespaces.
+    facts: ClusterFacts,
 }
 
 impl Offline {
@@ -66,7 +65,7 @@ impl Offline {
             }
             let runtime: ClusterTrainingRuntime = serde_json::from_value(json)?;
             shipped.push(Written {
-                runtime: runtime.into(),
+                runtime: Arc::new(runtime.into()),
                 template,
             });
         }
@@ -95,11 +94,6 @@ impl Offline {
         (outcomes.into_iter().map(|(_, outcome)| outcome).collect(), errors)
     }
 
-    /// Gives the settings.
-    pub(super) fn config(&self) -> &Config {
-        &self.config
-    }
-
     /// Gives the template of a job's runtime as its author wrote it; `None` when the job has a snapshot.
     pub(super) fn template_of(&self, job: &TrainJob) -> Option<&Value> {
         let frozen = self.observed(job).snapshot.is_some();
@@ -107,12 +101,28 @@ impl Offline {
         Some(&written.template)
     }
 
-    /// Gives the jobs that were taken in, each with its runtime and the facts about it.
-    pub(super) fn jobs(&self) -> impl Iterator<Item = (&TrainJob, Option<&Runtime>, Observed)> {
-        self.jobs.iter().map(|stored| {
-            let job = &stored.object;
-            (job, self.runtime_of(job), self.observed(job))
-        })
+    /// Lists the jobs that were taken in.
+    pub(super) fn jobs(&self) -> impl Iterator<Item = &TrainJob> {
+        self.jobs.iter().map(|stored| &stored.object)
+    }
+
+    /// Returns what a plan of a job is made from.
+    pub(super) fn inputs<'a>(&'a self, job: &'a TrainJob) -> Inputs<'a> {
+        Inputs {
+            job,
+            runtime: self.runtime_of(job),
+            config: &self.config,
+            observed: self.observed(job),
+        }
+    }
+
+    /// Returns the facts of the cluster that a job may depend on.
+    pub(super) fn facts_of(&self, job: &TrainJob) -> ClusterFacts {
+        let mut facts = self.facts.clone();
+        facts
+            .limit_ranges
+            .retain(|range| range.metadata.namespace == job.metadata.namespace);
+        facts
     }
 
     fn take(&mut self, object: Value) -> Result<Option<Outcome>, String> {
@@ -123,11 +133,11 @@ impl Offline {
         match kind.as_str() {
             names::JOBSET => self.jobsets.push(fact(&object)?),
             "ConfigMap" => self.config_maps.push(fact(&object)?),
-            "RuntimeClass" => self.runtime_classes.push(fact(&object)?),
-            "LimitRange" => self.limit_ranges.push(fact(&object)?),
+            "RuntimeClass" => self.facts.runtime_classes.push(fact(&object)?),
+            "LimitRange" => self.facts.limit_ranges.push(fact(&object)?),
             "PriorityClass" => {
                 let name = k8s_json::text(&object, &["metadata", "name"]).unwrap_or_default();
-                self.priority_classes.insert(name.to_owned(), Known::Exists);
+                self.facts.priority_classes.insert(name.to_owned(), Known::Exists);
             }
             // Other kinds say nothing about training jobs.
             _ => {}
@@ -192,7 +202,10 @@ impl Offline {
                 && other.metadata.name == runtime.metadata.name
                 && other.metadata.namespace == runtime.metadata.namespace
         });
-        let object = Written { runtime, template };
+        let object = Written {
+            runtime: Arc::new(runtime),
+            template,
+        };
         match place {
             Some(at) if verdict.allowed() => self.runtimes[at] = Stored { json, object },
             // A runtime that only our rules refuse is kept: the jobs that name it are told why it is of no use.
@@ -210,14 +223,13 @@ impl Offline {
                 && s.object.metadata.namespace == job.metadata.namespace
         });
         let operation = place.map_or(Operation::Create, |at| Operation::Update(&self.jobs[at].object));
-        let observed = self.observed(&job);
-        let runtime = self.runtime_of(&job);
         let judged = admission::train_job(&TrainJobRequest {
             operation,
             job: &job,
-            runtime,
+            runtime: self.runtime_of(&job),
             config: &self.config,
-            observed: &observed,
+            observed: &self.observed(&job),
+            facts: &self.facts_of(&job),
         });
         let problems = self.with_hints(&job, judged.problems);
         add(verdict, problems, judged.warnings);
@@ -283,8 +295,8 @@ impl Offline {
         })
     }
 
-    fn runtime_of(&self, job: &TrainJob) -> Option<&Runtime> {
-        self.written_for(job).map(|written| &written.runtime)
+    fn runtime_of(&self, job: &TrainJob) -> Option<Arc<Runtime>> {
+        self.written_for(job).map(|written| Arc::clone(&written.runtime))
     }
 
     fn written_for(&self, job: &TrainJob) -> Option<&Written> {
@@ -297,7 +309,7 @@ impl Offline {
 
     /// Gives all runtimes, those of the files first.
     fn known_runtimes(&self) -> impl Iterator<Item = &Runtime> {
-        self.known().map(|written| &written.runtime)
+        self.known().map(|written| &*written.runtime)
     }
 
     fn known(&self) -> impl Iterator<Item = &Written> {
@@ -321,14 +333,6 @@ impl Offline {
             jobset: jobset.cloned(),
             deleted: None,
             snapshot: snapshot.cloned(),
-            runtime_classes: self.runtime_classes.clone(),
-            limit_ranges: self
-                .limit_ranges
-                .iter()
-                .filter(|range| here(&range.metadata.namespace))
-                .cloned()
-                .collect(),
-            priority_classes: self.priority_classes.clone(),
         }
     }
 }

@@ -11,7 +11,7 @@ use super::settings::{Files, Settings};
 use crate::api::{TrainJob, names};
 use crate::k8s::problem::Problems;
 use crate::k8s::yaml;
-use crate::plan::{self, Config, Inputs, NewSecret, Plan};
+use crate::plan::{self, Config, NewSecret, Plan};
 
 /// Prints every object that the controller would make of the TrainJobs in FILE, in the order it applies them.
 #[derive(clap::Args)]
@@ -35,15 +35,10 @@ enum Form {
 impl Render {
     pub(super) fn run(&self) -> anyhow::Result<Exit> {
         let (cluster, mut exit) = load_jobs(&self.source.files, &self.source.settings)?;
-        for (job, runtime, observed) in cluster.jobs() {
-            let inputs = Inputs {
-                job,
-                runtime,
-                config: cluster.config(),
-                observed: &observed,
-            };
+        for job in cluster.jobs() {
+            let (inputs, facts) = (cluster.inputs(job), cluster.facts_of(job));
             // The job was let in, so this only fails for facts of the cluster that stand in its way.
-            match plan::plan(&inputs) {
+            match plan::plan(inputs, &facts) {
                 Ok(plan) => self.print_plan(job, plan)?,
                 Err(problems) => exit = exit.max(obstructed(job, &problems)?),
             }

@@ -3,7 +3,7 @@
 use k8s_openapi::api::core::v1::ConfigMap;
 
 use super::draft::Finished;
-use super::inputs::Observed;
+use super::inputs::{ClusterFacts, Observed};
 use super::planned::{Plan, PlannedJobSet};
 use super::settle::Settled;
 use super::trace::Stage;
@@ -18,6 +18,7 @@ const MADE_AGAIN: &str = "the JobSet was deleted before it had ended and is crea
 pub(super) fn build(
     settled: Settled<'_>,
     observed: &Observed,
+    facts: &ClusterFacts,
     snapshot: Option<ConfigMap>,
     digest: &str,
 ) -> Plan {
@@ -42,7 +43,7 @@ pub(super) fn build(
         objects
     };
     let (gang, gang_objects) = match gang {
-        Some(gang) => gang.place(&mut draft, observed),
+        Some(gang) => gang.place(&mut draft, facts),
         None => (None, Vec::new()),
     };
     draft.stage(&Stage::Assemble, |draft| assemble::complete(draft, digest));

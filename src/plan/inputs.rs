@@ -1,6 +1,7 @@
 //! What the decision is made from: the job, its runtime, and what is known of the cluster.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::{ConfigMap, LimitRange};
 use k8s_openapi::api::node::v1::RuntimeClass;
@@ -13,17 +14,17 @@ use crate::api::{
     trainjob::RuntimeRef,
 };
 
-/// All that [`super::plan`] looks at.
-#[derive(Clone, Copy, Debug)]
+/// A job, and what decides which runtime it is built from.
+#[derive(Clone, Debug)]
 pub struct Inputs<'a> {
     /// The job to build.
     pub job: &'a TrainJob,
     /// The live runtime that the job names; `None` when it does not exist.
-    pub runtime: Option<&'a Runtime>,
+    pub runtime: Option<Arc<Runtime>>,
     /// Settings of the program.
     pub config: &'a Config,
-    /// Facts of the cluster.
-    pub observed: &'a Observed,
+    /// What exists of the job.
+    pub observed: Observed,
 }
 
 /// Settings of the program that a plan depends on: the same everywhere it runs for one cluster.
@@ -33,7 +34,7 @@ pub struct Config {
     pub accelerators: Vec<String>,
 }
 
-/// Facts of the cluster. The default means "nothing exists yet".
+/// What exists of a job. The default means "nothing exists yet".
 #[derive(Clone, Debug, Default)]
 pub struct Observed {
     /// The job's JobSet.
@@ -42,6 +43,11 @@ pub struct Observed {
     pub deleted: Option<JobSet>,
     /// The ConfigMap of the job's runtime snapshot.
     pub snapshot: Option<ConfigMap>,
+}
+
+/// Facts of the cluster that a gang depends on; see [`super::RequiredFacts`].
+#[derive(Clone, Debug, Default)]
+pub struct ClusterFacts {
     /// RuntimeClasses.
     pub runtime_classes: Vec<RuntimeClass>,
     /// LimitRanges of the job's namespace.

@@ -2,33 +2,51 @@
 //!
 //! Whoever may write ConfigMaps may write a snapshot, so one counts only for a JobSet that carries its digest.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use super::{Inputs, Observed, Runtime, RuntimeKind, ownership};
+use super::inputs::{Config, Inputs, Observed, Runtime, RuntimeKind};
+use super::ownership;
 use crate::api::{ClusterTrainingRuntime, TrainJob, TrainingRuntime, names};
-use crate::k8s::problem::{Problem, Reason};
+use crate::k8s::problem::{Problem, Problems, Reason};
 use crate::k8s::yaml;
 
 /// Where the reference stands in a TrainJob.
 pub(super) const RUNTIME_REF: &str = "spec.runtimeRef";
 
-/// A runtime and its snapshot.
-pub(super) struct Resolved<'a> {
-    pub(super) runtime: Cow<'a, Runtime>,
+/// A job, and the runtime that it is built from.
+#[derive(Debug)]
+pub struct Resolved<'a> {
+    pub(super) job: &'a TrainJob,
+    pub(super) config: &'a Config,
+    pub(super) observed: Observed,
+    pub(super) runtime: Arc<Runtime>,
     /// The snapshot that must be there; `None` when it is.
     pub(super) snapshot: Option<ConfigMap>,
     /// Digest of the snapshot.
     pub(super) digest: String,
 }
 
-/// Finds the runtime of a job.
-pub(super) fn resolve<'a>(inputs: &Inputs<'a>) -> Result<Resolved<'a>, Problem> {
+/// Finds the runtime that a job is built from.
+pub fn resolve(inputs: Inputs<'_>) -> Result<Resolved<'_>, Problems> {
+    let (runtime, snapshot, digest) = find(&inputs)?;
+    Ok(Resolved {
+        job: inputs.job,
+        config: inputs.config,
+        observed: inputs.observed,
+        runtime,
+        snapshot,
+        digest,
+    })
+}
+
+/// Finds a runtime, the snapshot that must be made of it, and the digest of the one that counts.
+fn find(inputs: &Inputs<'_>) -> Result<(Arc<Runtime>, Option<ConfigMap>, String), Problem> {
     let reference = &inputs.job.spec.runtime_ref;
     let Some(kind) = RuntimeKind::of(reference) else {
         let message = format!(
@@ -42,14 +60,10 @@ pub(super) fn resolve<'a>(inputs: &Inputs<'a>) -> Result<Resolved<'a>, Problem> 
         return Err(Problem::new(Reason::Unsupported, RUNTIME_REF, message));
     };
     if let Some(snapshot) = inputs.observed.snapshot() {
-        let runtime = Cow::Owned(thaw(inputs.job, kind, snapshot)?);
-        return Ok(Resolved {
-            runtime,
-            snapshot: None,
-            digest: digest(snapshot),
-        });
+        let runtime = thaw(inputs.job, kind, snapshot)?;
+        return Ok((Arc::new(runtime), None, digest(snapshot)));
     }
-    let Some(runtime) = inputs.runtime else {
+    let Some(runtime) = &inputs.runtime else {
         let place = match kind {
             RuntimeKind::Cluster => String::new(),
             RuntimeKind::Namespaced => format!(" in namespace {:?}", namespace(inputs.job)),
@@ -62,11 +76,8 @@ pub(super) fn resolve<'a>(inputs: &Inputs<'a>) -> Result<Resolved<'a>, Problem> 
         return Err(Problem::new(Reason::NotFound, RUNTIME_REF, message));
     };
     let snapshot = freeze(inputs.job, runtime)?;
-    Ok(Resolved {
-        runtime: Cow::Borrowed(runtime),
-        digest: digest(&snapshot),
-        snapshot: Some(snapshot),
-    })
+    let digest = digest(&snapshot);
+    Ok((Arc::clone(runtime), Some(snapshot), digest))
 }
 
 impl Observed {

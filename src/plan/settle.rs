@@ -7,7 +7,7 @@ use super::draft::Draft;
 use super::framework::Framework;
 use super::gang::{self, CheckedGang};
 use super::injection::CheckedInjection;
-use super::inputs::Observed;
+use super::inputs::{ClusterFacts, Observed};
 use super::trace::Stage;
 use super::{
     check, counts, frameworks, gang_schedulers, kueue, overrides, patches, resources, runtime_rules, warnings,
@@ -26,7 +26,11 @@ pub(super) struct Settled<'a> {
 }
 
 /// Settles a job, or finds all that is wrong with it.
-pub(super) fn settle<'a>(mut draft: Draft<'a>, observed: &Observed) -> Result<Settled<'a>, Problems> {
+pub(super) fn settle<'a>(
+    mut draft: Draft<'a>,
+    observed: &Observed,
+    facts: &ClusterFacts,
+) -> Result<Settled<'a>, Problems> {
     let framework = frameworks::of(draft.runtime);
     let mut problems = Problems::default();
 
@@ -51,7 +55,7 @@ pub(super) fn settle<'a>(mut draft: Draft<'a>, observed: &Observed) -> Result<Se
     let injection = problems.collect(framework.injection(&draft));
     let policy = draft.runtime.spec.pod_group_policy.as_ref();
     let gang = gang_schedulers::of(policy)
-        .map(|scheduler| gang::check(&draft, scheduler, framework, observed))
+        .map(|scheduler| gang::check(&draft, scheduler, framework, facts))
         .transpose();
     let gang = problems.collect(gang);
     match &observed.jobset {

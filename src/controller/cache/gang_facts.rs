@@ -16,7 +16,7 @@ use super::watch::{Feed, Watched};
 use crate::api::TrainJob;
 use crate::controller::error::{Doing, Error};
 use crate::controller::key::Key;
-use crate::plan::{Known, Needed, Observed};
+use crate::plan::{ClusterFacts, Known, RequiredFacts};
 
 /// What jobs with a gang depend on.
 pub(crate) struct GangFacts {
@@ -56,38 +56,39 @@ impl GangFacts {
         (gangs, feeds)
     }
 
-    /// Adds the facts that the plan of a job needs, and notes on what it depends.
+    /// Returns the facts that the plan of a job requires, and notes on what it depends.
     pub(crate) async fn observe(
         &self,
         client: &Client,
         key: &Key,
         job: &TrainJob,
-        needed: &Needed,
-        observed: &mut Observed,
-    ) -> Result<(), Error> {
-        if !needed.gang {
+        required: Option<RequiredFacts>,
+    ) -> Result<ClusterFacts, Error> {
+        let Some(required) = required else {
             self.forget(key);
-            return Ok(());
-        }
+            return Ok(ClusterFacts::default());
+        };
         // Noted first: what changes from here on wakes the job.
         if job.suspended() {
-            self.lock().insert(key.clone(), needed.runtime_classes.clone());
+            self.lock().insert(key.clone(), required.runtime_classes.clone());
         } else {
             self.forget(key);
         }
         self.needed.notify_one();
         self.limit_ranges.settled().await;
-        observed.limit_ranges = self.limit_ranges_of(key);
-        if !needed.runtime_classes.is_empty() {
+        let limit_ranges = self.limit_ranges_of(key);
+        if !required.runtime_classes.is_empty() {
             self.runtime_classes.settled().await;
-            let classes = self.runtime_classes.store.state().into_iter();
-            observed.runtime_classes = classes
-                .filter_map(|class| class.0.as_ref().ok().cloned())
-                .filter(|class| needed.runtime_classes.contains(&class.name_any()))
-                .collect();
         }
-        observed.priority_classes = priority_classes(client, &needed.priority_classes).await?;
-        Ok(())
+        let classes = self.runtime_classes.store.state().into_iter();
+        let runtime_classes = classes
+            .filter_map(|class| class.0.as_ref().ok().cloned())
+            .filter(|class| required.runtime_classes.contains(&class.name_any()));
+        Ok(ClusterFacts {
+            limit_ranges,
+            runtime_classes: runtime_classes.collect(),
+            priority_classes: priority_classes(client, &required.priority_classes).await?,
+        })
     }
 
     /// Returns the LimitRanges of a namespace, by name: their order decides which default counts.

@@ -1,10 +1,10 @@
 //! Second step: what is to be done about it.
 //!
-//! No client. Everything is decided by [`crate::plan`]; this step only puts its inputs together.
+//! No client. Everything is decided by [`crate::plan`]; this step only passes on what was fetched.
 
 use super::fetch::{Facts, Fetched};
 use crate::controller::error::Error;
-use crate::plan::{Config, Inputs, Plan, plan};
+use crate::plan::Plan;
 use crate::status::Due;
 
 /// What is to be done.
@@ -20,24 +20,18 @@ pub(crate) enum Decision {
 }
 
 /// Decides what is to be done.
-pub(crate) fn decide(config: &Config, fetched: &Fetched<'_>, facts: Result<Facts, Error>) -> Decision {
+pub(crate) fn decide(fetched: &Fetched<'_>, facts: Result<Option<Facts<'_>>, Error>) -> Decision {
     match fetched.due {
         Due::Build | Due::Lost => {}
         Due::Suspend => return Decision::Suspend,
         Due::Nothing | Due::Observe => return Decision::Leave,
     }
-    let facts = match facts {
-        Ok(facts) => facts,
-        Err(error) => return Decision::Refuse(error),
-    };
-    let inputs = Inputs {
-        job: fetched.job,
-        runtime: facts.runtime.as_deref(),
-        config,
-        observed: &facts.observed,
-    };
-    match plan(&inputs) {
-        Ok(plan) => Decision::Apply(Box::new(plan)),
-        Err(problems) => Decision::Refuse(Error::Refused(problems)),
+    match facts {
+        Ok(None) => Decision::Leave,
+        Ok(Some(Facts { resolved, cluster })) => match resolved.plan(&cluster) {
+            Ok(plan) => Decision::Apply(Box::new(plan)),
+            Err(problems) => Decision::Refuse(Error::Refused(problems)),
+        },
+        Err(error) => Decision::Refuse(error),
     }
 }

@@ -17,7 +17,7 @@ use crate::controller::cache::watch::State;
 use crate::controller::context::Context;
 use crate::controller::error::{Doing, Error, kind_missing, not_found};
 use crate::controller::key::{Guarded, Key};
-use crate::plan::{self, Inputs, Observed, Runtime, Served};
+use crate::plan::{self, ClusterFacts, Inputs, Observed, Resolved, Served};
 use crate::status::{Due, due, own_jobset};
 use tokio::time::Instant;
 
@@ -38,13 +38,12 @@ pub(crate) struct Fetched<'a> {
     pub now: Timestamp,
 }
 
-/// What a build needs besides job and JobSet.
-#[derive(Default)]
-pub(crate) struct Facts {
-    /// The live runtime, unless a snapshot counts.
-    pub runtime: Option<Arc<Runtime>>,
-    /// Facts of the cluster.
-    pub observed: Observed,
+/// What a build needs.
+pub(crate) struct Facts<'a> {
+    /// The job, and the runtime that it is built from.
+    pub resolved: Resolved<'a>,
+    /// Facts of the cluster that it depends on.
+    pub cluster: ClusterFacts,
 }
 
 impl Fetched<'_> {
@@ -82,13 +81,14 @@ impl Fetched<'_> {
     }
 }
 
-/// Reads what there is of a job, which was `seen` then, and what a build needs, or why it cannot be known.
+/// Reads what there is of a job, which was `seen` then, and what a build needs, where one is due, or why that cannot be
+/// known.
 pub(crate) async fn fetch<'a>(
-    ctx: &Context,
+    ctx: &'a Context,
     key: &'a Key,
     job: &'a TrainJob,
     seen: Instant,
-) -> Result<(Fetched<'a>, Result<Facts, Error>), Error> {
+) -> Result<(Fetched<'a>, Result<Option<Facts<'a>>, Error>), Error> {
     let now = ctx.clock.now();
     let mut fetched = Fetched {
         key,
@@ -98,7 +98,7 @@ pub(crate) async fn fetch<'a>(
         now,
     };
     if fetched.due == Due::Nothing {
-        return Ok((fetched, Ok(Facts::default())));
+        return Ok((fetched, Ok(None)));
     }
     let mut existing = match jobset(ctx, key, job).await {
         Ok(existing) => existing,
@@ -119,9 +119,12 @@ pub(crate) async fn fetch<'a>(
     }
     let facts = match (fetched.due, &existing) {
         (Due::Build, Existing::Other(other)) => Err(fetched.not_ours(names::JOBSET, &key.name, other.meta())),
-        (Due::Build, _) => facts(ctx, &fetched, existing.own().cloned(), deleted.clone(), seen).await,
+        (Due::Build, _) => {
+            let facts = facts(ctx, &fetched, existing.own().cloned(), deleted.clone(), seen);
+            facts.await.map(Some)
+        }
         (Due::Lost, _) => Err(Error::JobSetLost),
-        _ => Ok(Facts::default()),
+        _ => Ok(None),
     };
     fetched.jobset = match existing {
         Existing::Own(jobset) => Some(jobset),
@@ -199,37 +202,37 @@ async fn live_jobset(ctx: &Context, key: &Key, job: &TrainJob) -> Result<Existin
     }
 }
 
-/// Reads what a build needs: the snapshot of a JobSet that exists or existed, and the live runtime where none counts.
-async fn facts(
-    ctx: &Context,
-    fetched: &Fetched<'_>,
+/// Reads what a build needs: the snapshot of a JobSet that exists or existed, the live runtime where none counts, and what
+/// the plan depends on by that.
+async fn facts<'a>(
+    ctx: &'a Context,
+    fetched: &Fetched<'a>,
     jobset: Option<JobSet>,
     deleted: Option<JobSet>,
     seen: Instant,
-) -> Result<Facts, Error> {
+) -> Result<Facts<'a>, Error> {
     let (key, job) = (fetched.key, fetched.job);
     let built = jobset.is_some() || deleted.is_some();
-    let mut observed = Observed {
+    let observed = Observed {
         snapshot: if built { snapshot(ctx, key).await? } else { None },
         jobset,
         deleted,
-        ..Observed::default()
     };
     let runtime = if observed.needs_runtime() {
         ctx.runtime_cache.runtime(&ctx.client, key, job, seen).await?
     } else {
         None
     };
-    let needed = plan::needed(&Inputs {
+    let resolved = plan::resolve(Inputs {
         job,
-        runtime: runtime.as_deref(),
+        runtime,
         config: &ctx.config,
-        observed: &observed,
-    });
-    ctx.gang_facts
-        .observe(&ctx.client, key, job, &needed, &mut observed)
-        .await?;
-    Ok(Facts { runtime, observed })
+        observed,
+    })
+    .map_err(Error::Refused)?;
+    let required = resolved.required_facts();
+    let cluster = ctx.gang_facts.observe(&ctx.client, key, job, required).await?;
+    Ok(Facts { resolved, cluster })
 }
 
 /// Reads the snapshot of a job's runtime.

@@ -115,7 +115,7 @@ async fn reconcile(ctx: &Context, key: &Key, job: &Guarded<TrainJob>, seen: Inst
     if fetched.due == Due::Nothing {
         return Ok(Done::default());
     }
-    let decision = decide(&ctx.config, &fetched, facts);
+    let decision = decide(&fetched, facts);
     let Applied { jobset, result } = apply(ctx, &fetched, decision).await;
     if matches!(result, Ok(Progress::Changed)) && ctx.queue.has_builds() {
         // Jobs that have no JobSet yet precede the status of one that just got it.

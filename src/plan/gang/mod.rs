@@ -12,7 +12,7 @@ mod scheduler;
 use super::accelerators::{self, Devices};
 use super::draft::{Draft, ReplicatedJob};
 use super::framework::Framework;
-use super::inputs::Observed;
+use super::inputs::ClusterFacts;
 use super::resolve::RUNTIME_REF;
 use super::trace::Stage;
 use crate::k8s::problem::{Problem, Problems};
@@ -37,7 +37,7 @@ pub(super) fn check<'a>(
     draft: &Draft<'_>,
     scheduler: &'a dyn GangScheduler,
     framework: &dyn Framework,
-    observed: &Observed,
+    facts: &ClusterFacts,
 ) -> Result<CheckedGang<'a>, Problems> {
     let mut problems = Problems::default();
     let Members {
@@ -47,7 +47,7 @@ pub(super) fn check<'a>(
     } = members::of(draft, framework);
     scheduler.check(draft, &inside, &mut problems);
     let classes = scheduler.priority_classes(&draft.specs());
-    priority_classes::check(&classes, observed, &mut problems);
+    priority_classes::check(&classes, facts, &mut problems);
     if inside.is_empty() && !draft.rjobs.is_empty() {
         let names: Vec<&str> = draft.rjobs.iter().map(|rjob| rjob.name.as_str()).collect();
         let message = format!(
@@ -77,9 +77,13 @@ pub(super) fn check<'a>(
 impl CheckedGang<'_> {
     /// Marks the members, makes what the scheduler reads, and warns of what the author should know. Without pods there is
     /// no gang.
-    pub(super) fn place(self, draft: &mut Draft<'_>, observed: &Observed) -> (Option<Gang>, Vec<GangObject>) {
-        let gang = self.gather(draft, observed);
-        let warnings = self.warnings(draft, &gang, observed);
+    pub(super) fn place(
+        self,
+        draft: &mut Draft<'_>,
+        facts: &ClusterFacts,
+    ) -> (Option<Gang>, Vec<GangObject>) {
+        let gang = self.gather(draft, facts);
+        let warnings = self.warnings(draft, &gang, facts);
         draft.warnings.extend(warnings);
         if gang.awaited() == 0 {
             return (None, Vec::new());
@@ -91,7 +95,7 @@ impl CheckedGang<'_> {
         (Some(gang), objects)
     }
 
-    fn gather(&self, draft: &Draft<'_>, observed: &Observed) -> Gang {
+    fn gather(&self, draft: &Draft<'_>, facts: &ClusterFacts) -> Gang {
         let members = self.members.iter().map(|(index, awaited)| {
             let rjob = &draft.rjobs[*index];
             Member {
@@ -99,7 +103,7 @@ impl CheckedGang<'_> {
                 name: rjob.name.clone(),
                 pods: rjob.pods(),
                 awaited: awaited * rjob.replicas,
-                requests: requests::of(draft.spec(*index), observed),
+                requests: requests::of(draft.spec(*index), facts),
             }
         });
         let left_out = self.left_out.iter();
@@ -112,9 +116,9 @@ impl CheckedGang<'_> {
         }
     }
 
-    fn warnings(&self, draft: &Draft<'_>, gang: &Gang, observed: &Observed) -> Vec<String> {
+    fn warnings(&self, draft: &Draft<'_>, gang: &Gang, facts: &ClusterFacts) -> Vec<String> {
         let classes = self.scheduler.priority_classes(&draft.specs());
-        let mut found = priority_classes::warnings(&classes, observed);
+        let mut found = priority_classes::warnings(&classes, facts);
         for (index, why) in &self.left_out {
             if has_accelerators(draft, *index) {
                 found.push(format!(

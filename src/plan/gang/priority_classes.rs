@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::api::names;
 use crate::k8s::problem::{Problem, Problems};
-use crate::plan::inputs::{Known, Observed};
+use crate::plan::inputs::{ClusterFacts, Known};
 use crate::plan::replicated_job::ReplicatedJobSpec;
 use crate::plan::resolve::RUNTIME_REF;
 
@@ -18,11 +18,11 @@ pub(in crate::plan) fn of_pods(rjobs: &[ReplicatedJobSpec<'_>]) -> Vec<(String, 
 }
 
 /// Refuses PriorityClasses that do not exist.
-pub(super) fn check(classes: &[(String, String)], observed: &Observed, problems: &mut Problems) {
+pub(super) fn check(classes: &[(String, String)], facts: &ClusterFacts, problems: &mut Problems) {
     let mut refused = BTreeSet::new();
     for (class, place) in classes {
         let exists = names::SYSTEM_PRIORITY_CLASSES.contains(&class.as_str())
-            || observed.priority_classes.contains_key(class);
+            || facts.priority_classes.contains_key(class);
         if !exists && refused.insert(class) {
             let message = format!(
                 "PriorityClass {class:?}, which {place} names, does not exist; create it, or name one that exists"
@@ -33,8 +33,8 @@ pub(super) fn check(classes: &[(String, String)], observed: &Observed, problems:
 }
 
 /// Warns of PriorityClasses that could not be looked up.
-pub(super) fn warnings(classes: &[(String, String)], observed: &Observed) -> Vec<String> {
-    let warning = |(class, _): &(String, String)| match observed.priority_classes.get(class)? {
+pub(super) fn warnings(classes: &[(String, String)], facts: &ClusterFacts) -> Vec<String> {
+    let warning = |(class, _): &(String, String)| match facts.priority_classes.get(class)? {
         Known::Exists => None,
         Known::Unknown(why) => Some(format!(
             "whether PriorityClass {class:?} exists could not be looked up: {why}"
