@@ -146,11 +146,13 @@ impl FromStr for Quantity {
 }
 
 fn parse(text: &str) -> Option<Quantity> {
+    // The sign.
     let (negative, rest) = match text.as_bytes().first()? {
         b'-' => (true, &text[1..]),
         b'+' => (false, &text[1..]),
         _ => (false, text),
     };
+    // Digits and a point, then the suffix.
     let end = rest
         .find(|c: char| !c.is_ascii_digit() && c != '.')
         .unwrap_or(rest.len());
@@ -159,38 +161,42 @@ fn parse(text: &str) -> Option<Quantity> {
     if (whole.is_empty() && fraction.is_empty()) || fraction.contains('.') || number.len() > 40 {
         return None;
     }
+    // The number without its point, and how many of its digits are behind the point.
     let digits: i128 = format!("0{whole}{fraction}").parse().ok()?;
-    let places = i32::try_from(fraction.len()).ok()?;
-
+    let places = u32::try_from(fraction.len()).ok()?;
+    // What the suffix multiplies it by.
     let (nano, format) = if let Some(power) = BINARY.iter().skip(1).position(|s| *s == suffix) {
-        let unit = 1024_i128
-            .checked_pow(u32::try_from(power + 1).ok()?)?
-            .checked_mul(ONE)?;
-        let exact = digits.checked_mul(unit)?;
-        (
-            divide_up(exact, 10_i128.checked_pow(u32::try_from(places).ok()?)?),
-            Format::Binary,
-        )
+        let power = u32::try_from(power + 1).ok()?;
+        (binary(digits, places, power)?, Format::Binary)
+    } else if let Some((_, exponent)) = DECIMAL.iter().find(|(s, _)| *s == suffix) {
+        (decimal(digits, places, *exponent)?, Format::Decimal)
     } else {
-        let (exponent, format) = if let Some((_, e)) = DECIMAL.iter().find(|(s, _)| *s == suffix) {
-            (*e, Format::Decimal)
-        } else {
-            let e = suffix.strip_prefix(['e', 'E'])?;
-            (e.parse::<i32>().ok()?, Format::Exponent)
-        };
-        let shift = exponent.checked_add(9)?.checked_sub(places)?;
-        let power = 10_i128.checked_pow(shift.unsigned_abs());
-        let nano = if shift >= 0 {
-            digits.checked_mul(power?)?
-        } else {
-            power.map_or_else(|| i128::from(digits != 0), |power| divide_up(digits, power))
-        };
-        (nano, format)
+        let exponent = suffix.strip_prefix(['e', 'E'])?.parse().ok()?;
+        (decimal(digits, places, exponent)?, Format::Exponent)
     };
     Some(Quantity {
         nano: if negative { -nano } else { nano },
         format,
     })
+}
+
+/// Returns `digits` / 10^`places` * 1024^`power` in billionths; `None` if that is too large.
+fn binary(digits: i128, places: u32, power: u32) -> Option<i128> {
+    let unit = 1024_i128.checked_pow(power)?.checked_mul(ONE)?;
+    Some(divide_up(digits.checked_mul(unit)?, 10_i128.checked_pow(places)?))
+}
+
+/// Returns `digits` / 10^`places` * 10^`exponent` in billionths; `None` if that is too large.
+fn decimal(digits: i128, places: u32, exponent: i32) -> Option<i128> {
+    let shift = exponent
+        .checked_add(9)?
+        .checked_sub(i32::try_from(places).ok()?)?;
+    let power = 10_i128.checked_pow(shift.unsigned_abs());
+    if shift >= 0 {
+        return digits.checked_mul(power?);
+    }
+    // A power beyond all bounds leaves less than a billionth, which rounds up.
+    Some(power.map_or_else(|| i128::from(digits != 0), |power| divide_up(digits, power)))
 }
 
 /// Divides and rounds away from zero; both are at least 0.

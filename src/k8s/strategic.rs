@@ -63,18 +63,15 @@ fn merge_keyed(field: &str, key: &str, old: Vec<Value>, new: &[Value]) -> Vec<Va
     let same = |a: &Value, b: &Value| a.get(key).is_some() && a.get(key) == b.get(key);
     let place_of = |item: &Value, old: &[(usize, Value)]| old.iter().position(|(_, o)| same(o, item));
 
-    let mut shared: Vec<(usize, Value)> = Vec::new();
-    let mut left: Vec<(usize, Value)> = Vec::new();
-    for (at, item) in old.into_iter().enumerate() {
-        if new.iter().any(|n| same(n, &item)) {
-            shared.push((at, item));
-        } else {
-            left.push((at, item));
-        }
-    }
+    // Split the old list: items that the new list has too, and the others; both keep their old places.
+    let (mut shared, left): (Vec<_>, Vec<_>) = old
+        .into_iter()
+        .enumerate()
+        .partition(|(_, item)| new.iter().any(|n| same(n, item)));
 
     let mut merged = Vec::with_capacity(left.len() + new.len());
     let mut left = left.into_iter().peekable();
+    // Follow the new list. Before an item that both have come the others that were before it in the old list.
     for item in new {
         match place_of(item, &shared) {
             Some(found) => {
@@ -87,6 +84,7 @@ fn merge_keyed(field: &str, key: &str, old: Vec<Value>, new: &[Value]) -> Vec<Va
             None => merged.push(item.clone()),
         }
     }
+    // The rest of the old list.
     merged.extend(left.map(|(_, item)| item));
     merged
 }
