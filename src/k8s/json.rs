@@ -1,20 +1,20 @@
-//! Steps through Kubernetes objects as JSON.
+//! Navigates Kubernetes objects as JSON. Knows no kind, and nothing of what a field means.
 
 use serde_json::{Map, Value};
 
 use super::path::{FieldPath, Step};
 
-/// Follows members; `None` as soon as one is missing.
+/// Returns the value below these fields; `None` if one is missing.
 pub fn at<'a>(value: &'a Value, path: &[&str]) -> Option<&'a Value> {
     path.iter().try_fold(value, |value, step| value.get(step))
 }
 
-/// Follows members to a value that is to be changed; `None` as soon as one is missing.
+/// Returns the value below these fields, to change it; `None` if one is missing.
 pub fn at_mut<'a>(value: &'a mut Value, path: &[&str]) -> Option<&'a mut Value> {
     path.iter().try_fold(value, |value, step| value.get_mut(*step))
 }
 
-/// Follows a path; keys in brackets are members of a map, or names of list items.
+/// Returns the value at a path. Keys in brackets are keys of a map, or names of list items.
 pub fn find<'a>(value: &'a Value, path: &FieldPath) -> Option<&'a Value> {
     path.steps()
         .iter()
@@ -25,12 +25,12 @@ pub fn find<'a>(value: &'a Value, path: &FieldPath) -> Option<&'a Value> {
         })
 }
 
-/// Follows members to a text.
+/// Returns the text below these fields.
 pub fn text<'a>(value: &'a Value, path: &[&str]) -> Option<&'a str> {
     at(value, path)?.as_str()
 }
 
-/// Follows members to a list; an absent one is empty.
+/// Returns the list below these fields; empty if it is absent.
 pub fn list<'a>(value: &'a Value, path: &[&str]) -> &'a [Value] {
     at(value, path)
         .and_then(Value::as_array)
@@ -38,7 +38,7 @@ pub fn list<'a>(value: &'a Value, path: &[&str]) -> &'a [Value] {
         .unwrap_or_default()
 }
 
-/// Gives the name of a list item.
+/// Returns the name of a list item.
 pub fn name(item: &Value) -> Option<&str> {
     item.get("name")?.as_str()
 }
@@ -48,7 +48,7 @@ pub fn named<'a>(items: &'a [Value], wanted: &str) -> Option<&'a Value> {
     items.iter().find(|item| name(item) == Some(wanted))
 }
 
-/// Follows members and makes objects of those that are missing.
+/// Returns the object below these fields, to change it. Creates what is missing.
 pub fn object_mut<'a>(value: &'a mut Value, path: &[&str]) -> &'a mut Map<String, Value> {
     let mut value = value;
     for step in path {
@@ -59,7 +59,7 @@ pub fn object_mut<'a>(value: &'a mut Value, path: &[&str]) -> &'a mut Map<String
     as_object(value)
 }
 
-/// Finds the list that is the member `key`, and makes it where it is missing.
+/// Returns the list in the field `key`, to change it. Creates it if it is missing.
 pub fn list_mut<'a>(object: &'a mut Map<String, Value>, key: &str) -> &'a mut Vec<Value> {
     let value = object.entry(key).or_insert_with(|| Value::Array(Vec::new()));
     if !value.is_array() {
@@ -67,11 +67,11 @@ pub fn list_mut<'a>(object: &'a mut Map<String, Value>, key: &str) -> &'a mut Ve
     }
     match value {
         Value::Array(items) => items,
-        _ => unreachable!("made an array above"),
+        _ => unreachable!("an array since the lines above"),
     }
 }
 
-/// Tells whether a value says nothing: null, or an empty object or list.
+/// Reports whether a value is null, or an empty object or list.
 pub fn is_empty(value: &Value) -> bool {
     match value {
         Value::Null => true,
@@ -87,6 +87,6 @@ fn as_object(value: &mut Value) -> &mut Map<String, Value> {
     }
     match value {
         Value::Object(members) => members,
-        _ => unreachable!("made an object above"),
+        _ => unreachable!("an object since the lines above"),
     }
 }

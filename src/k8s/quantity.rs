@@ -30,7 +30,7 @@ pub struct Quantity {
     format: Format,
 }
 
-/// The text is no quantity.
+/// A text that is not a quantity.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{text:?} is not a quantity; write a number with an optional suffix, such as 2, 500m or 64Gi")]
 pub struct NotAQuantity {
@@ -38,13 +38,13 @@ pub struct NotAQuantity {
 }
 
 impl Quantity {
-    /// Nothing.
+    /// Zero.
     pub const ZERO: Self = Self {
         nano: 0,
         format: Format::Decimal,
     };
 
-    /// Reads a quantity from JSON, where it may also be a number.
+    /// Parses a quantity from JSON, where it may also be a number.
     pub fn from_json(value: &Value) -> Result<Self, NotAQuantity> {
         match value {
             Value::String(text) => text.parse(),
@@ -55,18 +55,18 @@ impl Quantity {
         }
     }
 
-    /// Tells whether it is nothing at all.
+    /// Reports whether the amount is zero.
     pub fn is_zero(self) -> bool {
         self.nano == 0
     }
 
-    /// Gives the smallest whole number that is not below the amount; large amounts stop at the largest number.
+    /// Returns the amount rounded up to a whole number, saturating at the bounds.
     pub fn ceil(self) -> i64 {
         let whole = self.nano.div_euclid(ONE) + i128::from(self.nano.rem_euclid(ONE) != 0);
         i64::try_from(whole).unwrap_or(if whole < 0 { i64::MIN } else { i64::MAX })
     }
 
-    /// Adds; nothing at all takes the other's form. Amounts beyond all bounds stop there.
+    /// Returns the sum, saturating at the bounds. It is written like the first amount that is not zero.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
         Self {
@@ -75,7 +75,7 @@ impl Quantity {
         }
     }
 
-    /// Multiplies; amounts beyond all bounds stop there.
+    /// Returns the product, saturating at the bounds.
     #[must_use]
     pub fn times(self, count: i64) -> Self {
         Self {
@@ -195,11 +195,11 @@ fn decimal(digits: i128, places: u32, exponent: i32) -> Option<i128> {
     if shift >= 0 {
         return digits.checked_mul(power?);
     }
-    // A power beyond all bounds leaves less than a billionth, which rounds up.
+    // Dividing by a power that does not fit leaves less than a billionth, which rounds up.
     Some(power.map_or_else(|| i128::from(digits != 0), |power| divide_up(digits, power)))
 }
 
-/// Divides and rounds away from zero; both are at least 0.
+/// Returns the quotient, rounded up. Neither number is negative.
 fn divide_up(amount: i128, by: i128) -> i128 {
     amount / by + i128::from(amount % by != 0)
 }
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn text_that_is_no_quantity_is_told() {
+    fn text_that_is_not_a_quantity_is_refused() {
         for text in [
             "",
             ".",

@@ -1,7 +1,7 @@
-//! What one pod requests, as the scheduler counts it.
+//! What one Pod requests, as the scheduler counts it.
 //!
 //! Source of the rules: `PodRequests` of component-helpers, the defaults of the Pod API, the admission plugins
-//! LimitRanger and RuntimeClass. A quantity that cannot be read counts nothing: no API server takes the pod.
+//! LimitRanger and RuntimeClass. A quantity that cannot be parsed counts as zero: no API server accepts the Pod.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -18,7 +18,7 @@ use super::quantity::Quantity;
 pub struct Amounts(BTreeMap<String, Quantity>);
 
 impl Amounts {
-    /// Reads amounts from a JSON object, or from nothing.
+    /// Parses the amounts of a JSON object; empty if there is none.
     pub fn from_json(amounts: Option<&Value>) -> Self {
         let amounts = amounts.and_then(Value::as_object).into_iter().flatten();
         Self(
@@ -28,7 +28,7 @@ impl Amounts {
         )
     }
 
-    /// Reads amounts as typed objects have them.
+    /// Parses the amounts of a typed object.
     pub fn from_texts<'a>(amounts: impl IntoIterator<Item = (&'a String, &'a Text)>) -> Self {
         let amounts = amounts.into_iter();
         Self(
@@ -38,17 +38,17 @@ impl Amounts {
         )
     }
 
-    /// Tells whether there are none.
+    /// Reports whether there are none.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Looks an amount up.
+    /// Returns the amount of a resource.
     pub fn get(&self, resource: &str) -> Option<Quantity> {
         self.0.get(resource).copied()
     }
 
-    /// Adds, name by name.
+    /// Returns the sums, resource by resource.
     #[must_use]
     pub fn plus(mut self, other: &Self) -> Self {
         for (name, amount) in &other.0 {
@@ -58,7 +58,7 @@ impl Amounts {
         self
     }
 
-    /// Multiplies all.
+    /// Returns the products, resource by resource.
     #[must_use]
     pub fn times(&self, count: i64) -> Self {
         Self(
@@ -69,7 +69,7 @@ impl Amounts {
         )
     }
 
-    /// Keeps the larger one of each.
+    /// Returns the larger amounts, resource by resource.
     fn at_least(mut self, other: &Self) -> Self {
         for (name, amount) in &other.0 {
             let most = self.0.entry(name.clone()).or_insert(*amount);
@@ -78,7 +78,7 @@ impl Amounts {
         self
     }
 
-    /// Takes what is missing from others.
+    /// Returns the amounts, with those of `others` for resources that are missing.
     fn or(mut self, others: &Self) -> Self {
         for (name, amount) in &others.0 {
             self.0.entry(name.clone()).or_insert(*amount);
@@ -86,7 +86,7 @@ impl Amounts {
         self
     }
 
-    /// Gives the amounts as Kubernetes writes them.
+    /// Returns the amounts as Kubernetes writes them.
     pub fn to_json(&self) -> Value {
         self.0
             .iter()
@@ -108,18 +108,18 @@ impl fmt::Display for Amounts {
     }
 }
 
-/// What a cluster adds to the requests that a Pod template states.
+/// What a cluster adds to the requests of a Pod template.
 #[derive(Clone, Debug, Default)]
 pub struct Surroundings {
-    /// Requests of containers that make none.
+    /// Requests of containers without requests and limits.
     containers: Amounts,
-    /// What a pod needs besides its containers, where its template does not say.
+    /// What a Pod needs besides its containers, if its template has no overhead.
     overhead: Amounts,
 }
 
 impl Surroundings {
-    /// Puts together what the LimitRanges of the namespace and the pod's RuntimeClass add. Of several LimitRanges with
-    /// a default for one resource the first one counts.
+    /// Combines the LimitRanges of the namespace with the overhead of the Pod's RuntimeClass. If several LimitRanges
+    /// have a default for one resource, the first one counts.
     pub fn new<'a>(limit_ranges: impl IntoIterator<Item = &'a LimitRange>, overhead: Amounts) -> Self {
         let items = limit_ranges
             .into_iter()
@@ -134,7 +134,7 @@ impl Surroundings {
     }
 }
 
-/// Gives the requests that a LimitRange sets: what it says, else its default limits, else its bounds.
+/// Returns the requests that a LimitRange sets: its default requests, else its default limits, else its bounds.
 fn default_requests(item: &LimitRangeItem) -> Amounts {
     let amounts = |map: &Option<BTreeMap<String, Text>>| Amounts::from_texts(map.iter().flatten());
     amounts(&item.default_request)
@@ -143,11 +143,11 @@ fn default_requests(item: &LimitRangeItem) -> Amounts {
         .or(&amounts(&item.min))
 }
 
-/// Gives the requests of one pod with this spec.
+/// Returns the requests of one Pod with this spec.
 ///
-/// Containers and sidecars run together; before them each init container runs together with the sidecars that stand
-/// before it; the larger of both counts, resource by resource. What is said for the pod as a whole goes before that.
-/// What the runtime of the pod needs comes on top.
+/// Containers and sidecars run together. Before them each init container runs together with the sidecars that precede
+/// it. The larger of both counts, resource by resource. Requests of the Pod as a whole take precedence over that, and
+/// the overhead is added.
 pub fn of_pod(spec: &Value, surroundings: &Surroundings) -> Amounts {
     let of = |container: &Value| of_container(container, surroundings);
     let mut running = k8s_json::list(spec, &["containers"])
@@ -174,8 +174,8 @@ pub fn of_pod(spec: &Value, surroundings: &Surroundings) -> Amounts {
     whole.or(&containers).plus(&overhead)
 }
 
-/// Gives the requests of a container: its limits count where it makes none, as in the API server, before those that a
-/// LimitRange adds.
+/// Returns the requests of a container. As in the API server, its limits count for resources without a request, and
+/// take precedence over a LimitRange.
 fn of_container(container: &Value, surroundings: &Surroundings) -> Amounts {
     let stated = |kind: &str| Amounts::from_json(k8s_json::at(container, &["resources", kind]));
     stated("requests")
@@ -183,8 +183,8 @@ fn of_container(container: &Value, surroundings: &Surroundings) -> Amounts {
         .or(&surroundings.containers)
 }
 
-/// Gives what a pod requests as a whole. A limit counts where neither the pod nor any of its containers requests that
-/// resource. Only some resources can be stated so.
+/// Returns what a Pod requests as a whole. A limit counts if neither the Pod nor any of its containers requests that
+/// resource. Only CPU, memory and huge pages can be requested so.
 fn of_whole_pod(spec: &Value, containers: &Amounts) -> Amounts {
     let stated = |kind: &str| Amounts::from_json(k8s_json::at(spec, &["resources", kind]));
     let mut limits = stated("limits");
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn containers_add_up_and_a_larger_init_step_counts_instead() {
+    fn containers_add_up_and_a_larger_init_container_counts_instead() {
         let container = |cpu: &str| json!({"resources": {"requests": {"cpu": cpu}}});
         assert_eq!(
             requests(&json!({"containers": [container("1"), container("500m")]})),
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sidecar_runs_beside_the_containers_and_the_init_steps_behind_it() {
+    fn a_sidecar_runs_beside_the_containers_and_later_init_containers() {
         let container = |cpu: &str| json!({"resources": {"requests": {"cpu": cpu}}});
         let mut sidecar = container("2");
         sidecar["restartPolicy"] = json!("Always");
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn limits_count_where_nothing_is_requested() {
+    fn limits_count_for_resources_without_a_request() {
         let pod = json!({"containers": [{"resources": {
             "requests": {"cpu": "1"}, "limits": {"cpu": "2", "nvidia.com/gpu": 8},
         }}]});
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_whole_pod_requests_goes_before_its_containers() {
+    fn requests_of_the_whole_pod_take_precedence_over_its_containers() {
         let containers = json!([{"resources": {"requests": {"cpu": "1", "nvidia.com/gpu": "1"}}}]);
         let pod = json!({"containers": containers, "resources": {
             "requests": {"cpu": "4", "nvidia.com/gpu": "9"}, "limits": {"memory": "8Gi"},
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn the_overhead_of_the_template_goes_before_that_of_the_runtime_class() {
+    fn the_overhead_of_the_template_takes_precedence_over_the_runtime_class() {
         let class = Surroundings::new([], Amounts::from_json(Some(&json!({"cpu": "250m"}))));
         let mut pod = json!({"containers": [{"resources": {"requests": {"cpu": "1"}}}]});
         assert_eq!(of_pod(&pod, &class).to_string(), "cpu 1250m");
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_range_adds_what_a_container_says_nothing_of() {
+    fn a_limit_range_fills_in_what_a_container_leaves_out() {
         let range = limit_range(&json!({
             "type": "Container",
             "defaultRequest": {"cpu": "100m"}, "default": {"cpu": "4", "memory": "1Gi"}, "max": {"storage": "5Gi"},

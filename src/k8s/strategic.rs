@@ -1,19 +1,19 @@
 //! Strategic merge of the part of a JobSet that a runtime patch may carry.
 //!
 //! Objects merge member by member; lists with a key merge item by item, in the order that apimachinery gives; all
-//! other lists and all scalars are replaced. Patches are typed, so there are no directives, and a null says nothing.
+//! other lists and all scalars are replaced. Patches are typed, so there are no directives, and a null is ignored.
 //! Deliberately different from apimachinery: an entry of `env` replaces the old entry whole, and so does a volume that
 //! brings another source, because a mix of two is never valid.
 
 use serde_json::{Map, Value};
 
-/// How a list takes another list in.
+/// How two lists merge.
 enum ListRule {
     /// Items are matched by this member.
     Keyed(&'static str),
-    /// Items that are not there yet are added.
+    /// Items that the old list lacks are added.
     Union,
-    /// The new list stands alone.
+    /// The new list replaces the old one.
     Replace,
 }
 
@@ -56,9 +56,8 @@ fn merge_list(field: &str, old: &mut Vec<Value>, new: &[Value]) {
     }
 }
 
-/// Merges the items that both lists have, and orders the result: items of the old list alone keep their order,
-/// items of the new list keep theirs, and the two are interleaved so that an old item comes before a new one only
-/// where it stood before that one already.
+/// Merges the items that both lists have, and orders the result: items of the new list keep their order, and so do
+/// items that only the old list has. One of those precedes an item of both lists if it did so in the old list.
 fn merge_keyed(field: &str, key: &str, old: Vec<Value>, new: &[Value]) -> Vec<Value> {
     let same = |a: &Value, b: &Value| a.get(key).is_some() && a.get(key) == b.get(key);
     let place_of = |item: &Value, old: &[(usize, Value)]| old.iter().position(|(_, o)| same(o, item));

@@ -1,8 +1,8 @@
-//! Adding an item to a list of a container or pod, or replacing the one that is there, by the key of that list.
+//! Adds an item to a list of a container or Pod, or replaces the one that has the same key.
 
 use serde_json::Value;
 
-/// Puts `item` in the place of the item with the same member `key`, whole; else at the end.
+/// Replaces the item with the same `key` by `item`, or appends it.
 pub fn by_key(items: &mut Vec<Value>, key: &str, item: Value) {
     let wanted = item.get(key);
     match items
@@ -14,8 +14,8 @@ pub fn by_key(items: &mut Vec<Value>, key: &str, item: Value) {
     }
 }
 
-/// Adds a container port, unless the port is open already; two ports are the same by number and protocol, or by a
-/// name that both have.
+/// Adds a container port, unless it is there already. Two ports are the same if they have the same number and
+/// protocol, or the same name.
 pub fn port(ports: &mut Vec<Value>, port: Value) {
     let protocol = |p: &Value| {
         p.get("protocol")
@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn a_port_that_is_open_keeps_its_name() {
+    fn a_port_that_is_there_keeps_its_name() {
         let mut ports = vec![json!({"containerPort": 29500, "name": "rdzv"})];
         port(&mut ports, json!({"containerPort": 29500}));
         assert_eq!(ports, [json!({"containerPort": 29500, "name": "rdzv"})]);

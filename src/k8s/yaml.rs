@@ -1,17 +1,17 @@
-//! YAML that every reader takes for the same: of YAML 1.1 and 1.2, in Go, Python and Rust.
+//! YAML that 1.1 and 1.2 parsers read identically: in Go, Python and Rust.
 
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 use serde_saphyr::DoubleQuoted;
 
-/// Writes one document, without a marker.
+/// Writes one document, without a `---` line.
 pub fn write(value: &Value) -> Result<String, serde_saphyr::ser::Error> {
-    // Folding would cut a command line at its blanks.
+    // Folding would break a command line at its spaces.
     let options = serde_saphyr::ser_options! { folded_wrap_chars: usize::MAX };
     serde_saphyr::to_string_with_options(&Portable(value), options)
 }
 
-/// A value that is written so that libyaml reads it too, and with it Go, Python and Ruby.
+/// A value, written so that libyaml can read it, and with it Go, Python and Ruby.
 struct Portable<'a>(&'a Value);
 
 impl Serialize for Portable<'_> {
@@ -27,7 +27,7 @@ impl Serialize for Portable<'_> {
     }
 }
 
-/// Tells whether a text of several lines can be a block: libyaml takes a tab where a block begins for its indentation.
+/// Reports whether a text of several lines can be a block. If one begins with a tab, libyaml reads that as indentation.
 fn is_block(text: &str) -> bool {
     !text.contains('\n') || !text.trim_start_matches(['\n', ' ']).starts_with('\t')
 }
@@ -43,7 +43,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read_back_as_it_was() {
+    fn what_is_written_is_read_back_unchanged() {
         let nasty = json!({"yes": "yes", "n": "1e3", "o": "0o17", "h": "0x10", "z": "null", "e": "", "t": "1:30",
             "d": "2001-01-01", "s": "a\n  b\n", "c": "cr\r\nx", "l": ["- a", "# b", ": c"], "i": 1, "b": true,
             "w": "x ".repeat(200), "emoji": "\u{1f600}", "tab": "a\tb\nc", "lead": "  x\ny"});
@@ -51,7 +51,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_that_begins_with_a_tab_is_no_block() {
+    fn a_text_that_begins_with_a_tab_is_not_written_as_a_block() {
         assert_eq!(write(&json!(["\ta\nb"])).unwrap(), "- \"\\ta\\nb\"\n");
         assert_eq!(write(&json!(["a\n\tb"])).unwrap(), "- |-\n  a\n  \tb\n");
     }
@@ -65,7 +65,7 @@ mod tests {
         }
     }
 
-    /// Texts of any characters, and of those that mean something in YAML.
+    /// Returns texts of any characters, and of those with a meaning in YAML.
     fn any_text() -> impl proptest::strategy::Strategy<Value = String> {
         proptest::prop_oneof![
             "\\PC*",
