@@ -295,7 +295,7 @@ fn a_command_of_a_mebibyte_comes_through_unchanged_and_a_longer_one_is_refused_i
     assert_eq!(run.status, 1);
     assert!(
         run.out
-            .contains("spec.trainer.command[2]: is too long: 1048577 characters"),
+            .contains("spec.trainer.command[2]: must have at most 1048576 characters, got 1048577"),
         "{:.500}",
         run.out
     );

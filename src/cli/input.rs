@@ -100,7 +100,7 @@ fn check(object: &Value) -> Result<(), String> {
     if !object.is_object() {
         let found: String = object.to_string().chars().take(60).collect();
         return Err(format!(
-            "{found} is no Kubernetes object; write apiVersion, kind and metadata"
+            "{found} is not a Kubernetes object; write apiVersion, kind and metadata"
         ));
     }
     let text = |key| k8s_json::text(object, &[key]);
@@ -169,7 +169,7 @@ mod tests {
             input.errors,
             [
                 "f.yaml:3: the object has no kind; write apiVersion, kind and metadata",
-                "f.yaml:5: [\"x\"] is no Kubernetes object; write apiVersion, kind and metadata",
+                "f.yaml:5: [\"x\"] is not a Kubernetes object; write apiVersion, kind and metadata",
                 "f.yaml:7: trainer.kubeflow.org has no kind \"Trainjob\"; did you mean \"TrainJob\"?",
             ]
         );

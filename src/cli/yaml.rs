@@ -102,7 +102,7 @@ fn read_one(part: &Part<'_>) -> Result<Value, Unreadable> {
 
 fn what(error: &serde_saphyr::Error) -> String {
     if let serde_saphyr::Error::DuplicateMappingKey { key: Some(key), .. } = error {
-        return format!("the key {key:?} stands here a second time; keep one of the two");
+        return format!("duplicate key {key:?}; remove one of the two");
     }
     // The place is told in front, and for the whole file.
     let text = error.to_string();
@@ -199,7 +199,7 @@ mod tests {
         assert_eq!((twice.line, twice.column), (4, 1));
         assert_eq!(
             twice.to_string(),
-            "the key \"b\" stands here a second time; keep one of the two\n     4 | b: 2\n       | ^"
+            "duplicate key \"b\"; remove one of the two\n     4 | b: 2\n       | ^"
         );
         let after_marker = error("a: 1\n--- {b: ]}\n");
         assert_eq!((after_marker.line, after_marker.column), (2, 5), "{after_marker}");

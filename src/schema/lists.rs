@@ -19,7 +19,7 @@ pub(super) fn check_unique(node: &Node, items: &[Value], report: &mut Report) {
         *count += 1;
         if *count == 2 {
             let message = format!(
-                "duplicate of item {first}: {}; each may be there once",
+                "duplicate of item {first} ({}); remove one of the two",
                 name(node, item)
             );
             report.at_index(index, |report| report.add(message));

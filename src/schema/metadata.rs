@@ -9,13 +9,13 @@ use super::report::{Report, shown};
 /// Most bytes that all annotations of an object may have together.
 const MAX_ANNOTATIONS: usize = 256 * 1024;
 
-const NAME_RULE: &str = "must be a lower-case RFC 1123 subdomain: letters, digits, '-' and '.', a letter or digit at \
-                         both ends, at most 253 characters";
+const NAME_RULE: &str = "must be a lower-case RFC 1123 subdomain: letters, digits, '-' and '.', with a letter or digit \
+                         at both ends, at most 253 characters";
 const NAMESPACE_RULE: &str = "must be a lower-case RFC 1123 label of at most 63 characters";
-const KEY_RULE: &str = "is no valid key; use name or domain/name, the name of at most 63 letters, digits, '-', '_' \
-                        and '.', a letter or digit at both ends";
+const KEY_RULE: &str = "must be name or domain/name, the name of at most 63 letters, digits, '-', '_' and '.', with a \
+                        letter or digit at both ends";
 const LABEL_RULE: &str =
-    "must be empty or at most 63 letters, digits, '-', '_' and '.', a letter or digit at both ends";
+    "must be empty or at most 63 letters, digits, '-', '_' and '.', with a letter or digit at both ends";
 
 /// Finds what is wrong with the metadata of an object that lives in a namespace, or in none.
 pub(super) fn check(object: &Value, namespaced: bool, report: &mut Report) {
@@ -51,7 +51,7 @@ fn check_name(metadata: &Map<String, Value>, report: &mut Report) {
         };
         if !is_subdomain(&format!("{text}{suffix}")) {
             report.at_field(field, |report| {
-                report.add(format!("{} {NAME_RULE}", shown(value)));
+                report.add(format!("{NAME_RULE}, got {}", shown(value)));
             });
         }
     }
@@ -63,11 +63,11 @@ fn check_namespace(metadata: &Map<String, Value>, namespaced: bool, report: &mut
     };
     if !namespaced {
         report.at_field("namespace", |report| {
-            report.add("must not be set: the kind is cluster-wide");
+            report.add("must not be set: objects of this kind have no namespace; remove it");
         });
     } else if value.as_str().is_some_and(|name| !is_label(name)) {
         report.at_field("namespace", |report| {
-            report.add(format!("{} {NAMESPACE_RULE}", shown(value)));
+            report.add(format!("{NAMESPACE_RULE}, got {}", shown(value)));
         });
     }
 }
@@ -79,7 +79,9 @@ fn check_labels(labels: &Map<String, Value>, report: &mut Report) {
             .as_str()
             .is_some_and(|text| !text.is_empty() && !is_qualified(text))
         {
-            report.at_key(key, |report| report.add(format!("{} {LABEL_RULE}", shown(value))));
+            report.at_key(key, |report| {
+                report.add(format!("{LABEL_RULE}, got {}", shown(value)));
+            });
         }
     }
 }
@@ -92,7 +94,7 @@ fn check_annotations(annotations: &Map<String, Value>, report: &mut Report) {
     }
     if size > MAX_ANNOTATIONS {
         report.add(format!(
-            "are too long: {size} bytes together, at most {MAX_ANNOTATIONS} are allowed"
+            "must have at most {MAX_ANNOTATIONS} bytes in total, got {size}"
         ));
     }
 }
@@ -103,7 +105,7 @@ fn check_key(key: &str, report: &mut Report) {
         None => (None, key),
     };
     if !is_qualified(name) || domain.is_some_and(|domain| !is_subdomain(domain)) {
-        report.add(format!("{} {KEY_RULE}", shown(&key.into())));
+        report.add(format!("keys {KEY_RULE}, got {}", shown(&key.into())));
     }
 }
 

@@ -111,9 +111,9 @@ impl Schema {
         for (field, expected) in [("apiVersion", API_VERSION), ("kind", self.kind.as_str())] {
             let found = object.get(field);
             if found.is_none_or(|found| found != expected) {
-                let found = found.map_or_else(|| "absent".to_owned(), report::shown);
+                let found = found.map_or_else(|| "nothing".to_owned(), report::shown);
                 report.at_field(field, |report| {
-                    report.add(format!("must be {expected}, is {found}"));
+                    report.add(format!("must be {expected}, got {found}"));
                 });
             }
         }

@@ -23,6 +23,11 @@ pub(super) struct Rule {
 }
 
 impl Rule {
+    /// Reports whether the rule is about a change, so that it needs an old value.
+    pub(super) fn is_about_change(&self) -> bool {
+        self.expression.contains("oldSelf")
+    }
+
     /// Returns the compiled expression, or why it does not compile. It is compiled once.
     pub(super) fn program(&self) -> Result<&Program, &str> {
         let compile = || ENV.compile(&self.expression).map_err(|error| error.to_string());

@@ -54,19 +54,18 @@ pub(super) fn evaluate(rule: &Rule, node: &Node, value: &Value, old: Option<&Val
         Ok(program) => program,
         Err(error) => return Outcome::Failed(error.to_owned()),
     };
-    let about_change = program.references().has_variable("oldSelf");
-    if about_change && old.is_none() {
+    if rule.is_about_change() && old.is_none() {
         return Outcome::Holds;
     }
     let mut context = Context::with_env(Arc::clone(&ENV));
     context.add_variable_from_value("self", to_cel(Some(node), value));
-    if let Some(old) = old.filter(|_| about_change) {
+    if let Some(old) = old.filter(|_| rule.is_about_change()) {
         context.add_variable_from_value("oldSelf", to_cel(Some(node), old));
     }
     match program.execute(&context) {
         Ok(cel::Value::Bool(true)) => Outcome::Holds,
         Ok(cel::Value::Bool(false)) => Outcome::Broken,
-        Ok(other) => Outcome::Failed(format!("must evaluate to a boolean, got {other:?}")),
+        Ok(other) => Outcome::Failed(format!("the rule must evaluate to a boolean, got {other:?}")),
         Err(error) => Outcome::Failed(error.to_string()),
     }
 }

@@ -86,6 +86,7 @@ fn check_rule(
     let below = FieldPath::new(below.trim_start_matches('.'));
     let subject = k8s_json::find(value, &below);
     let message = match rules::evaluate(rule, node, value, old) {
+        Outcome::Broken if rule.is_about_change() => rule.message.clone(),
         Outcome::Broken => with_value(subject, &rule.message),
         Outcome::Failed(why) if sound && subject.is_some_and(|subject| !subject.is_null()) => {
             format!("cannot be checked ({}): {why}", rule.message)
@@ -95,10 +96,10 @@ fn check_rule(
     report.at_path(&below, |report| report.add(message));
 }
 
-/// Puts a value before what is said about it, where it is short enough to help.
+/// Adds a value to a message, if it is short enough to help.
 fn with_value(value: Option<&Value>, message: &str) -> String {
     match value {
-        Some(value) if !value.is_object() && !value.is_array() => format!("{} {message}", shown(value)),
+        Some(value) if !value.is_object() && !value.is_array() => format!("{message}, got {}", shown(value)),
         _ => message.to_owned(),
     }
 }

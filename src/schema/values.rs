@@ -27,7 +27,7 @@ pub(super) fn wrong_type(node: &Node, value: &Value) -> Option<String> {
     let scalar = value.is_number() || value.is_boolean();
     let quotable = scalar && (node.int_or_string || node.kind == Kind::String);
     let fix = if quotable { "; put it in quotes" } else { "" };
-    (!fits).then(|| format!("must be {wanted}, not {}{fix}", described(value)))
+    (!fits).then(|| format!("must be {wanted}, got {}{fix}", described(value)))
 }
 
 fn fits_integer(node: &Node, value: &Value) -> bool {
@@ -82,16 +82,21 @@ pub(super) fn check(node: &Node, value: &Value, report: &mut Report) {
 
 fn check_text(node: &Node, value: &Value, text: &str, report: &mut Report) {
     let length = text.chars().count();
-    if node.min_length.is_some_and(|min| length < min) {
+    if let Some(min) = node.min_length.filter(|min| length < *min) {
         report.add(if length == 0 {
             "must not be empty".to_owned()
         } else {
-            format!("{} is too short", shown(value))
+            format!(
+                "must have at least {}, got {}",
+                counted(min, "character"),
+                shown(value)
+            )
         });
     }
     if let Some(max) = node.max_length.filter(|max| length > *max) {
         report.add(format!(
-            "is too long: {length} characters, at most {max} are allowed"
+            "must have at most {}, got {length}",
+            counted(max, "character")
         ));
     }
     if let Some(pattern) = node.pattern.as_ref().filter(|pattern| !pattern.matches(text)) {
@@ -99,12 +104,12 @@ fn check_text(node: &Node, value: &Value, text: &str, report: &mut Report) {
             let example = "a number with an optional suffix, such as 2, 500m or 64Gi";
             format!("{} is not a quantity; write {example}", shown(value))
         } else {
-            format!("{} must match {}", shown(value), pattern.text())
+            format!("must match {}, got {}", pattern.text(), shown(value))
         });
     }
     if node.format == Format::DateTime && !is_date_time(text) {
         report.add(format!(
-            "{} must be a time such as 2026-01-31T12:00:00Z",
+            "must be a time such as 2026-01-31T12:00:00Z, got {}",
             shown(value)
         ));
     }
@@ -113,20 +118,23 @@ fn check_text(node: &Node, value: &Value, text: &str, report: &mut Report) {
 fn check_number(node: &Node, number: &Number, report: &mut Report) {
     let Some(value) = whole(number) else { return };
     if let Some(min) = node.minimum.filter(|min| value < *min) {
-        report.add(format!("{value} is too small; use at least {min}"));
+        report.add(format!("must be {min} or more, got {value}"));
     }
     if let Some(max) = node.maximum.filter(|max| value > *max) {
-        report.add(format!("{value} is too big; use at most {max}"));
+        report.add(format!("must be {max} or less, got {value}"));
     }
 }
 
 fn check_items(node: &Node, items: &[Value], report: &mut Report) {
     let count = items.len();
     if let Some(min) = node.min_items.filter(|min| count < *min) {
-        report.add(format!("{count} items are too few; give at least {min}"));
+        report.add(format!(
+            "must have at least {}, got {count}",
+            counted(min, "item")
+        ));
     }
     if let Some(max) = node.max_items.filter(|max| count > *max) {
-        report.add(format!("{count} items are too many; give at most {max}"));
+        report.add(format!("must have at most {}, got {count}", counted(max, "item")));
     }
 }
 
@@ -134,12 +142,22 @@ fn check_object(node: &Node, object: &Map<String, Value>, report: &mut Report) {
     let count = object.values().filter(|value| !value.is_null()).count();
     if let Some(min) = node.min_properties.filter(|min| count < *min) {
         report.add(format!(
-            "{count} fields are too few; set at least {min}, or leave it out"
+            "must have at least {}, got {count}; set more, or leave it out",
+            counted(min, "field")
         ));
     }
     if let Some(max) = node.max_properties.filter(|max| count > *max) {
-        report.add(format!("{count} fields are too many; set at most {max}"));
+        report.add(format!(
+            "must have at most {}, got {count}",
+            counted(max, "field")
+        ));
     }
+}
+
+/// Returns a count with its noun: `1 item`, `2 items`.
+fn counted(count: usize, noun: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} {noun}{plural}")
 }
 
 /// Tells whether a text is an RFC 3339 time as the API server takes it: with a zone, and without leap seconds.

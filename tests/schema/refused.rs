@@ -72,7 +72,7 @@ fn storage_uris_need_a_scheme() {
             "spec.initializer.dataset.storageUri",
             "spec.initializer.model.storageUri",
         ],
-        r#""/local/path" must be empty or a URI with a scheme, such as hf://org/name"#,
+        r#"must be empty or a URI with a scheme, such as hf://org/name or s3://bucket/path, got "/local/path""#,
     );
 }
 
@@ -83,7 +83,7 @@ fn there_are_at_most_sixteen_patches() {
     refused(
         &create("TrainJob", &yaml),
         &["spec.runtimePatches"],
-        "17 items are too many; give at most 16",
+        "must have at most 16 items, got 17",
     );
 }
 
@@ -100,17 +100,17 @@ fn numbers_have_bounds() {
         (
             "trainer: {numNodes: -1}",
             "spec.trainer.numNodes",
-            "-1 is too small; use at least 0",
+            "must be 0 or more, got -1",
         ),
         (
             "trainer: {numProcPerNode: 0}",
             "spec.trainer.numProcPerNode",
-            "use at least 1",
+            "must be 1 or more, got 0",
         ),
         (
             "activeDeadlineSeconds: 0",
             "spec.activeDeadlineSeconds",
-            "use at least 1",
+            "must be 1 or more, got 0",
         ),
         (
             "trainer: {numNodes: 3000000000}",
@@ -125,7 +125,7 @@ fn numbers_have_bounds() {
         (
             "activeDeadlineSeconds: 1.5",
             "spec.activeDeadlineSeconds",
-            "a whole number, not 1.5",
+            "a whole number, got 1.5",
         ),
     ] {
         refused(&create("TrainJob", &job(trainer)), &[field], words);
@@ -138,24 +138,24 @@ fn values_have_types() {
         (
             "trainer: {numProcPerNode: auto}",
             "spec.trainer.numProcPerNode",
-            r#"not the string "auto""#,
+            r#"got the string "auto""#,
         ),
         (
             "trainer: {env: [{name: A, value: 1}]}",
             "spec.trainer.env[0].value",
-            "a string, not 1; put it in quotes",
+            "a string, got 1; put it in quotes",
         ),
         (
             "trainer: {args: [null]}",
             "spec.trainer.args[0]",
-            "a string, not null",
+            "a string, got null",
         ),
-        ("trainer: []", "spec.trainer", "an object, not a list"),
+        ("trainer: []", "spec.trainer", "an object, got a list"),
         ("suspend: 'no'", "spec.suspend", "true or false"),
         (
             "trainer: {resourcesPerNode: {limits: {cpu: 0.5}}}",
             "spec.trainer.resourcesPerNode.limits[cpu]",
-            "a whole number or a string, not 0.5; put it in quotes",
+            "a whole number or a string, got 0.5; put it in quotes",
         ),
         (
             "trainer: {resourcesPerNode: {limits: {memory: 1 GB}}}",
@@ -229,21 +229,25 @@ fn texts_and_lists_have_lengths() {
     refused(
         &create("TrainJob", &image),
         &["spec.trainer.image"],
-        "501 characters, at most 500",
+        "must have at most 500 characters, got 501",
     );
     let args = job(&format!("trainer: {{args: [{}]}}", vec!["a"; 129].join(", ")));
     refused(
         &create("TrainJob", &args),
         &["spec.trainer.args"],
-        "129 items are too many",
+        "must have at most 128 items, got 129",
     );
     let names = "spec: {mlPolicy: {torch: {envInjection: {targets: [{jobName: a, containerNames: []}]}}}}";
     let field = "spec.mlPolicy.torch.envInjection.targets[0].containerNames";
-    refused(&create("TrainingRuntime", names), &[field], "give at least 1");
+    refused(
+        &create("TrainingRuntime", names),
+        &[field],
+        "must have at least 1 item, got 0",
+    );
     refused(
         &create("TrainingRuntime", "spec: {}"),
         &["spec"],
-        "set at least 1",
+        "must have at least 1 field, got 0",
     );
 }
 
@@ -253,7 +257,7 @@ fn items_are_there_once() {
     refused(
         &create("TrainJob", &env),
         &["spec.trainer.env[2]"],
-        r#"duplicate of item 0: name "A""#,
+        r#"duplicate of item 0 (name "A"); remove one of the two"#,
     );
     let ports =
         pods("{containers: [{name: a, ports: [{containerPort: 1}, {containerPort: 1, protocol: TCP}]}]}");
@@ -269,7 +273,7 @@ fn items_are_there_once() {
     refused(
         &create("TrainingRuntime", names),
         &[field],
-        r#"duplicate of item 0: "x""#,
+        r#"duplicate of item 0 ("x")"#,
     );
 }
 
@@ -467,18 +471,22 @@ fn metadata_has_the_rules_of_any_object() {
         format!("{{metadata: {{name: a, {metadata}}}, spec: {{runtimeRef: {{name: torch}}}}}}")
     };
     for (metadata, field, words) in [
-        ("labels: {a b: c}", "metadata.labels", r#""a b" is no valid key"#),
-        ("labels: {A.IO/b: c}", "metadata.labels", "is no valid key"),
+        ("labels: {a b: c}", "metadata.labels", r#"got "a b""#),
+        (
+            "labels: {A.IO/b: c}",
+            "metadata.labels",
+            "keys must be name or domain/name",
+        ),
         ("labels: {a: c d}", "metadata.labels[a]", "at most 63 letters"),
         (
             "labels: {a: 1}",
             "metadata.labels[a]",
-            "a string, not 1; put it in quotes",
+            "a string, got 1; put it in quotes",
         ),
         (
             "annotations: {a/b/c: d}",
             "metadata.annotations",
-            "is no valid key",
+            "keys must be name or domain/name",
         ),
         ("namespace: A", "metadata.namespace", "RFC 1123 label"),
         ("lables: {a: b}", "metadata.lables", "did you mean \"labels\"?"),
@@ -496,13 +504,13 @@ fn metadata_has_the_rules_of_any_object() {
     refused(
         &create("ClusterTrainingRuntime", cluster),
         &["metadata.namespace"],
-        "cluster-wide",
+        "objects of this kind have no namespace",
     );
     let big = format!("annotations: {{a: {}}}", "x".repeat(256 * 1024));
     refused(
         &create("TrainJob", &with(&big)),
         &["metadata.annotations"],
-        "are too long",
+        "must have at most 262144 bytes in total",
     );
 }
 
@@ -516,7 +524,7 @@ fn an_object_has_a_name_and_its_kind() {
     refused(
         &problems.into_iter().collect::<Vec<_>>(),
         &["apiVersion", "kind", "metadata.name"],
-        "must be trainer.kubeflow.org/v1alpha1, is absent",
+        "must be trainer.kubeflow.org/v1alpha1, got nothing",
     );
     let generated = "{metadata: {generateName: a-, name: null}, spec: {runtimeRef: {name: torch}}}";
     let mut object = object("TrainJob", generated);
