@@ -1,17 +1,17 @@
-//! What Kubernetes publishes about the fields of its own types and k8s-openapi's schemas leave out or say otherwise:
-//! list types, list keys, map types, defaults, and which fields are required.
+//! What Kubernetes publishes about the fields of its own types, and k8s-openapi's schemas leave out or contradict: list
+//! types, list keys, map types, defaults, and required fields.
 //!
-//! The table is made from Kubernetes' OpenAPI (`cargo xtask generate --openapi`); nothing of it is written by hand.
+//! The table is generated from Kubernetes' OpenAPI (`cargo xtask generate --openapi`). None of it is written by hand.
 
 use std::sync::LazyLock;
 
 use serde_json::{Map, Value};
 
-/// Definition → field → keywords; keywords of the definition itself are under the empty field name.
+/// Maps definitions to fields to keywords. Keywords of the definition itself are under the empty field name.
 static TABLE: LazyLock<Value> =
     LazyLock::new(|| serde_json::from_str(include_str!("core_types.json")).unwrap_or_default());
 
-/// Makes the schema of a definition say what Kubernetes publishes about it.
+/// Adds to the schema of a definition what Kubernetes publishes about it.
 pub(super) fn complete(definition: &str, schema: &mut Map<String, Value>) {
     if let Some(fields) = TABLE.get(definition) {
         schema.remove("required");
@@ -19,7 +19,7 @@ pub(super) fn complete(definition: &str, schema: &mut Map<String, Value>) {
     }
 }
 
-/// Adds keywords to the properties of a schema, by property; those under the empty name to the schema itself.
+/// Adds keywords to the properties of a schema. Those under the empty name go to the schema itself.
 pub(super) fn overlay(fields: &Value, schema: &mut Map<String, Value>) {
     for (field, keywords) in fields.as_object().into_iter().flatten() {
         let target = if field.is_empty() {

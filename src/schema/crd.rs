@@ -7,15 +7,15 @@ use super::structural;
 use crate::api::names::{CLUSTER_TRAINING_RUNTIME, GROUP, TRAIN_JOB, TRAINING_RUNTIME, VERSION};
 use crate::api::{ClusterTrainingRuntime, TrainJob, TrainingRuntime};
 
-/// Kinds that this program owns, in the order in which they are printed.
+/// Kinds of this program, in the order in which they are printed.
 pub(super) const KINDS: [&str; 3] = [TRAIN_JOB, TRAINING_RUNTIME, CLUSTER_TRAINING_RUNTIME];
 
-/// Gives the definition of a kind, none for a kind that is not ours.
+/// Returns the definition of a kind; `None` if it is not ours.
 pub(super) fn of(kind: &str) -> Option<Value> {
     let version = match kind {
         TRAIN_JOB => version::<TrainJob>(
             json!([
-                // The type of the condition that holds; without the filter a resumed job would be shown as suspended.
+                // The type of the condition that is True. Without the filter a resumed job would be shown as suspended.
                 { "name": "State", "type": "string", "jsonPath": ".status.conditions[?(@.status==\"True\")].type" },
                 { "name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp" },
             ]),
@@ -47,7 +47,7 @@ pub(super) fn of(kind: &str) -> Option<Value> {
     Some(crd)
 }
 
-/// Gives the one version of a kind: served, stored, with the schema of its type.
+/// Returns the one version of a kind: served, stored, with the schema of its type.
 fn version<T: JsonSchema>(columns: Value, subresources: Value) -> Value {
     let mut version = Map::new();
     version.insert("name".into(), VERSION.into());
@@ -63,8 +63,8 @@ fn version<T: JsonSchema>(columns: Value, subresources: Value) -> Value {
     Value::Object(version)
 }
 
-/// Gives the schema of a whole object. `metadata` is the API server's own; of it only the name is there, so that
-/// rules can point to it. Nothing is required at the top: an object without a spec is refused where it matters.
+/// Returns the schema of a whole object. The API server has a schema of its own for `metadata`; only the name is listed,
+/// so that rules can refer to it. No field is required here: the rules of the fields refuse an object without a spec.
 fn object<T: JsonSchema>() -> Value {
     let mut schema = structural::of::<T>();
     schema.remove("required");

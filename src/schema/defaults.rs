@@ -1,11 +1,10 @@
-//! Defaults, as the API server sets them when it reads an object.
+//! Sets defaults, as the API server does when it reads an object.
 
 use serde_json::{Map, Value};
 
 use super::node::Node;
 
-/// Sets the defaults below `value`, wherever the parent of a field is there. Nulls mean "not given": they take the
-/// default, or go.
+/// Sets the defaults below `value`, in each object that exists. A null is replaced by the default, or removed.
 pub(super) fn set(node: &Node, value: &mut Value) {
     match value {
         Value::Object(object) => set_in_object(node, object),

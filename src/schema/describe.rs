@@ -1,9 +1,9 @@
-//! Descriptions short enough that a CRD stays small and `kubectl explain` stays readable.
+//! Shortens descriptions, so that a CRD stays small and `kubectl explain` stays readable.
 
-/// Longest description that is kept, in characters.
+/// Longest description, in characters.
 pub(super) const MAX: usize = 128;
 
-/// Keeps of a description what fits: whole sentences if the first one does, else its first words and an ellipsis.
+/// Shortens a description to the sentences that fit, or else to its first words and an ellipsis.
 pub(super) fn short(text: &str) -> String {
     let text = paragraph(text);
     if text.chars().count() <= MAX {
@@ -18,7 +18,7 @@ pub(super) fn short(text: &str) -> String {
     format!("{}…", words.trim_end_matches([',', ';', ':', '(', ' ']))
 }
 
-/// Joins the lines of the first paragraph, and drops the code marks of Rust docs.
+/// Returns the first paragraph as one line, without the backticks of Rust docs.
 fn paragraph(text: &str) -> String {
     let first = text.split("\n\n").next().unwrap_or_default();
     first

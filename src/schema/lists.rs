@@ -1,4 +1,4 @@
-//! Lists whose items have an identity: none twice, and the old item that a new one was.
+//! Lists whose items have an identity: refuses duplicates, and finds the old version of an item.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use super::node::{ListType, Node};
 use super::report::{Report, shown};
 use super::values::whole;
 
-/// Reports items that are there twice, at the second of them.
+/// Adds a problem for each item that is listed twice, at the second one.
 pub(super) fn check_unique(node: &Node, items: &[Value], report: &mut Report) {
     let mut seen = BTreeMap::new();
     for (index, item) in items.iter().enumerate() {
@@ -27,7 +27,7 @@ pub(super) fn check_unique(node: &Node, items: &[Value], report: &mut Report) {
     }
 }
 
-/// Finds the item of an old list that has the same keys; items of other lists than maps cannot be told apart.
+/// Finds the item of an old list that has the same keys. Only lists of type map have such items.
 pub(super) fn same_item<'a>(node: &Node, item: &Value, old: Option<&'a Value>) -> Option<&'a Value> {
     if node.list != ListType::Map {
         return None;
@@ -36,7 +36,7 @@ pub(super) fn same_item<'a>(node: &Node, item: &Value, old: Option<&'a Value>) -
     old?.as_array()?.iter().find(|old| identity(node, old) == keys)
 }
 
-/// Gives what makes an item this one, as text that can be compared; none where items have no identity.
+/// Returns the identity of an item as comparable text; `None` if items of this list have none.
 pub(super) fn identity(node: &Node, item: &Value) -> Option<String> {
     match node.list {
         ListType::Atomic => None,
@@ -45,7 +45,7 @@ pub(super) fn identity(node: &Node, item: &Value) -> Option<String> {
     }
 }
 
-/// The text of a value, the same for `2` and `2.0`.
+/// Returns the text of a value, the same for `2` and `2.0`.
 fn canonical(value: &Value) -> String {
     match value {
         Value::Number(number) => whole(number).map_or_else(|| number.to_string(), |whole| whole.to_string()),

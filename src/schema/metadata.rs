@@ -1,12 +1,12 @@
-//! The rules of `metadata` that the API server has for every object, whatever its schema: names, labels, annotations.
+//! The API server's rules for the `metadata` of any object: names, labels, annotations.
 //!
-//! Only syntax. Types and unknown fields are checked by the schema of `ObjectMeta`, like any others.
+//! Only syntax. The schema of `ObjectMeta` covers types and unknown fields.
 
 use serde_json::{Map, Value};
 
 use super::report::{Report, shown};
 
-/// Most bytes that all annotations of an object may have together.
+/// Largest total size of all annotations of an object, in bytes.
 const MAX_ANNOTATIONS: usize = 256 * 1024;
 
 const NAME_RULE: &str = "must be a lower-case RFC 1123 subdomain: letters, digits, '-' and '.', with a letter or digit \
@@ -17,7 +17,7 @@ const KEY_RULE: &str = "must be name or domain/name, the name of at most 63 lett
 const LABEL_RULE: &str =
     "must be empty or at most 63 letters, digits, '-', '_' and '.', with a letter or digit at both ends";
 
-/// Finds what is wrong with the metadata of an object that lives in a namespace, or in none.
+/// Checks the metadata of an object that is namespaced, or not.
 pub(super) fn check(object: &Value, namespaced: bool, report: &mut Report) {
     let none = Map::new();
     let metadata = object.get("metadata").and_then(Value::as_object).unwrap_or(&none);
@@ -32,7 +32,7 @@ pub(super) fn check(object: &Value, namespaced: bool, report: &mut Report) {
     });
 }
 
-/// Finds a field that is given: neither absent, nor null, nor empty.
+/// Returns a field that is set: neither absent, nor null, nor empty.
 fn given<'a>(metadata: &'a Map<String, Value>, field: &str) -> Option<&'a Value> {
     metadata
         .get(field)
@@ -44,7 +44,7 @@ fn check_name(metadata: &Map<String, Value>, report: &mut Report) {
     if name.is_none() && prefix.is_none() {
         report.at_field("name", |report| report.add("is required; set it"));
     }
-    // What follows a prefix is made of letters and digits.
+    // The API server appends letters and digits to a prefix.
     for (field, value, suffix) in [("name", name, ""), ("generateName", prefix, "x")] {
         let Some((value, text)) = value.and_then(|value| Some((value, value.as_str()?))) else {
             continue;
@@ -109,12 +109,12 @@ fn check_key(key: &str, report: &mut Report) {
     }
 }
 
-/// RFC 1123 label, lower case.
+/// Reports whether a text is a lower-case RFC 1123 label.
 fn is_label(text: &str) -> bool {
     text.len() <= 63 && is_part(text)
 }
 
-/// RFC 1123 subdomain, lower case; its parts may be longer than a label, as for Kubernetes.
+/// Reports whether a text is a lower-case RFC 1123 subdomain. As in Kubernetes, its parts may be longer than a label.
 fn is_subdomain(text: &str) -> bool {
     text.len() <= 253 && text.split('.').all(is_part)
 }
@@ -124,7 +124,7 @@ fn is_part(text: &str) -> bool {
     text.bytes().all(inner) && ends_well(text)
 }
 
-/// The part of a key after the slash, and a label's value.
+/// Reports whether a text can be the part of a key after the slash, or the value of a label.
 fn is_qualified(text: &str) -> bool {
     let inner = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
     text.len() <= 63 && text.bytes().all(inner) && ends_well(text)

@@ -1,10 +1,10 @@
-//! The schemas of our kinds: the CRDs, and an engine that says offline what the API server would say.
+//! The schemas of our kinds: the CRDs, and an engine that validates objects offline as the API server does.
 //!
-//! Everything comes from the wire types in [`api`](crate::api), so each rule is said once. Knows what the API server
-//! does with any object of a CRD (unknown fields, defaults, validation, CEL); knows nothing of what a TrainJob means:
-//! rules that need a second object are the planner's.
+//! All of it is derived from the wire types in [`api`](crate::api), so each rule is stated once. Knows what the API
+//! server does with any object of a CRD: unknown fields, defaults, validation, CEL. Knows nothing of what a TrainJob
+//! means: rules that need a second object belong to [`plan`](crate::plan).
 //!
-//! What the API server does with a new object is, in this order: [`Schema::unknown_fields`] (for strict clients) or
+//! The API server handles a new object in this order: [`Schema::unknown_fields`] (for strict clients) or
 //! [`Schema::prune`], [`Schema::set_defaults`], [`Schema::validate`].
 
 mod core_types;
@@ -33,12 +33,12 @@ use crate::k8s::problem::Problems;
 use node::Node;
 use report::Report;
 
-/// Gives the three CRDs, whole.
+/// Returns the three CRDs.
 pub fn crds() -> Vec<Value> {
     crd::KINDS.into_iter().filter_map(crd::of).collect()
 }
 
-/// Gives the three CRDs as YAML documents, each with its `---` line: the very bytes of the files in `crds/`.
+/// Returns the three CRDs as YAML documents, each after a `---` line: the bytes of the files in `crds/`.
 pub fn crds_yaml() -> Result<String, serde_saphyr::ser::Error> {
     let mut text = String::new();
     for crd in crds() {
@@ -48,7 +48,7 @@ pub fn crds_yaml() -> Result<String, serde_saphyr::ser::Error> {
     Ok(text)
 }
 
-/// Gives the schema of one of our kinds; none for other kinds.
+/// Returns the schema of one of our kinds; `None` for other kinds.
 pub fn of(kind: &str) -> Option<&'static Schema> {
     static TRAIN_JOBS: LazyLock<Option<Schema>> = LazyLock::new(|| Schema::of(TRAIN_JOB));
     static RUNTIMES: LazyLock<Option<Schema>> = LazyLock::new(|| Schema::of(TRAINING_RUNTIME));
@@ -62,7 +62,7 @@ pub fn of(kind: &str) -> Option<&'static Schema> {
     }
 }
 
-/// The schema of a kind, and what the API server does by it.
+/// The schema of a kind.
 #[derive(Debug)]
 pub struct Schema {
     kind: String,
@@ -71,7 +71,7 @@ pub struct Schema {
 }
 
 impl Schema {
-    /// Reads the schema out of the CRD of a kind. The metadata is that of any Kubernetes object.
+    /// Parses the schema in the CRD of a kind. Metadata has the schema of any Kubernetes object.
     fn of(kind: &str) -> Option<Self> {
         let crd = crd::of(kind)?;
         let schema = crd.pointer("/spec/versions/0/schema/openAPIV3Schema")?;
@@ -87,12 +87,12 @@ impl Schema {
         })
     }
 
-    /// Sets the defaults, wherever the parent of a field is there; nulls take the default, or go.
+    /// Sets the defaults in each object that exists. A null is replaced by the default, or removed.
     pub fn set_defaults(&self, object: &mut Value) {
         defaults::set(&self.root, object);
     }
 
-    /// Finds the fields that the schema does not know. The API server refuses them if the client asks for strict
+    /// Lists the fields that the schema does not know. The API server refuses them if the client asks for strict
     /// validation, as kubectl does, and drops them otherwise.
     pub fn unknown_fields(&self, object: &Value) -> Problems {
         let mut report = Report::default();
@@ -105,7 +105,7 @@ impl Schema {
         unknown::prune(&self.root, object);
     }
 
-    /// Finds everything that the API server would refuse in an object, or in the change from `old` to it.
+    /// Lists everything that the API server would refuse in an object, or in the change from `old` to it.
     pub fn validate(&self, object: &Value, old: Option<&Value>) -> Problems {
         let mut report = Report::default();
         for (field, expected) in [("apiVersion", API_VERSION), ("kind", self.kind.as_str())] {

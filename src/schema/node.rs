@@ -1,7 +1,7 @@
-//! A structural schema, ready to be walked along with a value.
+//! A structural schema, parsed for walks along with a value.
 //!
-//! Holds what a CRD can say, and only the part that our CRDs use. Patterns and CEL rules are compiled when they are
-//! first needed, so that reading a schema is cheap.
+//! Has only the keywords that our CRDs use. Patterns and CEL rules are compiled when they are first needed, so that
+//! parsing a schema is cheap.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -59,45 +59,45 @@ pub(super) enum Kind {
     Integer,
     Number,
     Boolean,
-    /// No type is said: int-or-string.
+    /// No type: int-or-string.
     #[default]
     #[serde(other)]
     Unsaid,
 }
 
-/// The formats that mean something to the API server.
+/// The formats that the API server checks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Format {
     Int32,
     DateTime,
-    /// Any other, or none: nothing is checked. Integers have 64 bits.
+    /// Any other, or none. Integers have 64 bits.
     #[default]
     #[serde(other)]
     Unchecked,
 }
 
-/// Whose items a list has.
+/// How a list identifies its items.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum ListType {
-    /// One value that changes as a whole.
+    /// Not at all: it changes as a whole.
     #[default]
     Atomic,
-    /// Scalars, none twice.
+    /// By their values, which are scalars.
     Set,
-    /// Objects, none with the same keys twice.
+    /// By their keys.
     Map,
 }
 
-/// Whether the fields of an object change one by one.
+/// How an object changes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum MapType {
-    /// They do.
+    /// One by one.
     #[default]
     Granular,
-    /// The object changes as a whole.
+    /// As a whole.
     Atomic,
 }
 
@@ -119,12 +119,12 @@ impl From<String> for Pattern {
 }
 
 impl Pattern {
-    /// Gives the expression as it is written.
+    /// Returns the text of the expression.
     pub(super) fn text(&self) -> &str {
         &self.text
     }
 
-    /// Tells whether `text` matches; an expression that is none matches nothing.
+    /// Reports whether `text` matches. An invalid expression matches nothing.
     pub(super) fn matches(&self, text: &str) -> bool {
         let regex = self.regex.get_or_init(|| Regex::new(&self.text).ok());
         regex.as_ref().is_some_and(|regex| regex.is_match(text))
@@ -132,7 +132,7 @@ impl Pattern {
 }
 
 impl Node {
-    /// Finds the schema of a field: a property's own, or that of the values of a map.
+    /// Returns the schema of a field: a property, or a value of a map.
     pub(super) fn field(&self, name: &str) -> Option<&Self> {
         self.properties
             .get(name)

@@ -1,4 +1,4 @@
-//! One CEL rule (`x-kubernetes-validations`), as a CRD states it.
+//! A CEL rule (`x-kubernetes-validations`), as a CRD states it.
 
 use std::sync::{Arc, LazyLock, OnceLock};
 

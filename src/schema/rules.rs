@@ -1,6 +1,6 @@
 //! CEL rules (`x-kubernetes-validations`), evaluated as the API server does.
 //!
-//! The expressions are the ones in the CRDs; this file only runs them. It knows nothing of cost limits.
+//! The expressions are the ones in the CRDs. Knows nothing of cost limits.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use super::node::{ListType, Node};
 use super::rule::{ENV, Rule};
 use super::values::whole;
 
-/// Words that cannot be names of fields in an expression; Kubernetes writes them `__word__`.
+/// Words that cannot be names in an expression. Kubernetes escapes them as `__word__`.
 const RESERVED: [&str; 21] = [
     "true",
     "false",
@@ -37,18 +37,18 @@ const RESERVED: [&str; 21] = [
     "while",
 ];
 
-/// What came of a rule.
+/// The result of a rule.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Outcome {
-    /// It holds, or does not apply: rules about a change only apply where there is an old value.
+    /// It holds, or does not apply: a rule about a change needs an old value.
     Holds,
     /// It is broken.
     Broken,
-    /// It cannot be told, and why.
+    /// It cannot be evaluated, for this reason.
     Failed(String),
 }
 
-/// Evaluates a rule for a value of a schema, and for the value that was there before.
+/// Evaluates a rule for a value and the value that it replaces.
 pub(super) fn evaluate(rule: &Rule, node: &Node, value: &Value, old: Option<&Value>) -> Outcome {
     let program = match rule.program() {
         Ok(program) => program,
@@ -70,8 +70,8 @@ pub(super) fn evaluate(rule: &Rule, node: &Node, value: &Value, old: Option<&Val
     }
 }
 
-/// Turns a value into what an expression sees: properties by their escaped names, and lists whose order means nothing
-/// in one order, so that they compare as Kubernetes compares them.
+/// Converts a value for an expression: properties get their escaped names, and sets and maps are sorted, so that they
+/// compare as in Kubernetes.
 fn to_cel(node: Option<&Node>, value: &Value) -> cel::Value {
     match value {
         Value::Null => cel::Value::Null,
@@ -109,7 +109,7 @@ fn list_to_cel(node: Option<&Node>, items: &[Value]) -> cel::Value {
     ))
 }
 
-/// Whole numbers are integers, however they are written.
+/// Converts a number. A whole one is an integer, however it is written.
 fn number_to_cel(number: &serde_json::Number) -> cel::Value {
     match whole(number) {
         Some(int) => cel::Value::Int(int),
@@ -117,7 +117,7 @@ fn number_to_cel(number: &serde_json::Number) -> cel::Value {
     }
 }
 
-/// Escapes the name of a property as Kubernetes does, so that it is a name in CEL.
+/// Escapes the name of a property as Kubernetes does, so that it is an identifier in CEL.
 fn escaped(name: &str) -> String {
     if RESERVED.contains(&name) {
         return format!("__{name}__");

@@ -1,8 +1,8 @@
-//! From a Rust type's JSON schema to the structural schema that Kubernetes takes.
+//! Converts the JSON schema of a Rust type into the structural schema that Kubernetes accepts.
 //!
-//! Knows Kubernetes' shape of a schema: no references, no unions with null, int-or-string, embedded metadata of five
-//! fields, short descriptions. Takes every fact about a field from the types and from [`core_types`]; it has none of
-//! its own but for the types whose JSON form is not their Rust form.
+//! Knows the shape of such a schema: no references, no unions with null, int-or-string, embedded metadata of five
+//! fields, short descriptions. Facts about fields come from the types and from [`core_types`]; the only ones here are
+//! about types whose JSON form differs from their Rust form.
 
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
@@ -18,10 +18,10 @@ const FIELDS_V1: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.FieldsV1";
 const QUANTITY: &str = "io.k8s.apimachinery.pkg.api.resource.Quantity";
 const INT_OR_STRING: &str = "io.k8s.apimachinery.pkg.util.intstr.IntOrString";
 
-/// What a quantity looks like as text; integers, and floats without a fraction, are quantities too.
+/// The pattern of a quantity. Integers, and floats without a fraction, are quantities too.
 pub(super) const QUANTITY_PATTERN: &str = r"^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$";
 
-/// Keys of a schema that a structural schema keeps.
+/// Keywords that a structural schema keeps.
 const KEPT: [&str; 21] = [
     "type",
     "format",
@@ -46,13 +46,13 @@ const KEPT: [&str; 21] = [
     "anyOf",
 ];
 
-/// Gives the structural schema of `T`.
+/// Returns the structural schema of `T`.
 pub(super) fn of<T: JsonSchema>() -> Map<String, Value> {
     let expander = Expander::new::<T>();
     expander.expand(&expander.root)
 }
 
-/// The definitions that a schema refers to, while they are put in its place.
+/// Replaces references by the definitions that they name.
 struct Expander {
     root: Map<String, Value>,
     definitions: Map<String, Value>,
@@ -73,7 +73,7 @@ impl Expander {
         }
     }
 
-    /// Expands a schema: first what it refers to, then what it says itself.
+    /// Expands a schema: first its reference, then its own keywords.
     fn expand(&self, schema: &Map<String, Value>) -> Map<String, Value> {
         let mut expanded = self.base(schema);
         for (key, value) in schema {
@@ -113,7 +113,7 @@ impl Expander {
         }
     }
 
-    /// Expands the definition that a schema refers to, by itself or as "that or null"; empty where it refers to none.
+    /// Expands the definition that a schema refers to, alone or in a union with null; empty if there is none.
     fn base(&self, schema: &Map<String, Value>) -> Map<String, Value> {
         if let Some(Value::String(reference)) = schema.get("$ref") {
             return self.definition(reference.trim_start_matches("#/$defs/"));
@@ -161,7 +161,7 @@ fn is_null(schema: &Value) -> bool {
     schema.get("type").is_some_and(|kind| kind == "null")
 }
 
-/// Tells whether `anyOf` is how schemars says "optional".
+/// Reports whether `anyOf` is a union with null, which schemars writes for an optional field.
 fn is_optional(any: &Value) -> bool {
     any.as_array().is_some_and(|any| any.iter().any(is_null))
 }
@@ -177,7 +177,7 @@ fn int_or_string(pattern: Option<&str>) -> Map<String, Value> {
     schema
 }
 
-/// The bounds that Kubernetes gives `metav1.Condition` in every CRD; its OpenAPI does not tell them.
+/// Adds the bounds that `metav1.Condition` has in every CRD. Kubernetes' OpenAPI lacks them.
 fn bound_condition(schema: &mut Map<String, Value>) {
     let bounds = json!({
         "message": { "maxLength": 32768 },

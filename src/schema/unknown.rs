@@ -1,4 +1,4 @@
-//! Fields that a schema does not know: strict clients are refused for them, from others they are taken away.
+//! Fields that a schema does not know: an API server refuses them to strict clients, and drops them for others.
 
 use serde_json::Value;
 
@@ -6,7 +6,7 @@ use super::node::Node;
 use super::report::Report;
 use crate::k8s::suggest;
 
-/// Finds the fields below `value` that the schema does not know.
+/// Adds a problem for each field below `value` that the schema does not know.
 pub(super) fn find(node: &Node, value: &Value, report: &mut Report) {
     match value {
         Value::Object(object) => {
@@ -31,7 +31,7 @@ pub(super) fn find(node: &Node, value: &Value, report: &mut Report) {
     }
 }
 
-/// Takes away the fields below `value` that the schema does not know.
+/// Removes the fields below `value` that the schema does not know.
 pub(super) fn prune(node: &Node, value: &mut Value) {
     match value {
         Value::Object(object) => {

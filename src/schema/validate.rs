@@ -1,7 +1,7 @@
-//! The walk along an object and its schema that finds all problems at once.
+//! Walks along an object and its schema, and collects all problems.
 //!
-//! As for the API server, what an update leaves as it was is not looked at again, and a null field is no field. Unlike
-//! it, rules are evaluated although the object is wrong elsewhere: a user wants to hear everything at once.
+//! As in the API server, what an update leaves unchanged is not checked again, and a null field counts as absent. Unlike
+//! there, rules are evaluated although the object is wrong elsewhere, so that users see everything at once.
 
 use serde_json::{Map, Value};
 
@@ -14,17 +14,17 @@ use super::values;
 use crate::k8s::json as k8s_json;
 use crate::k8s::path::FieldPath;
 
-/// Finds what is wrong with an object as a whole; what is in the report already is wrong with it too.
+/// Checks a whole object. The problems that are in the report already are problems of it, too.
 pub(super) fn check_object(node: &Node, object: &Value, old: Option<&Value>, report: &mut Report) {
     check_from(0, node, object, old, report);
 }
 
-/// Finds what is wrong with `value`; `old` is what was there before, as far as it is known to be the same thing.
+/// Checks a value; `old` is the value that it replaces, if there is one.
 fn check(node: &Node, value: &Value, old: Option<&Value>, report: &mut Report) {
     check_from(report.len(), node, value, old, report);
 }
 
-/// Does what [`check`] does; problems from the number `before` on are of this value.
+/// Checks a value; the problems from the index `before` on are problems of it.
 fn check_from(before: usize, node: &Node, value: &Value, old: Option<&Value>, report: &mut Report) {
     if old == Some(value) {
         return;
@@ -72,8 +72,8 @@ fn check_items(node: &Node, items: &[Value], old: Option<&Value>, report: &mut R
     }
 }
 
-/// Evaluates a rule. That it cannot be evaluated is only worth telling where nothing else is wrong, and the field that
-/// it is about is there.
+/// Evaluates a rule. A rule that cannot be evaluated is a problem only if the value has no other, and the field that
+/// the rule is about is set.
 fn check_rule(
     rule: &Rule,
     node: &Node,

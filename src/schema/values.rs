@@ -1,4 +1,4 @@
-//! What a schema says about a value by itself: its type, bounds, pattern, format, and the values that are allowed.
+//! Checks a value alone: its type, bounds, pattern, format, and allowed values.
 
 use std::sync::LazyLock;
 
@@ -8,7 +8,7 @@ use super::node::{Format, Kind, Node, Pattern};
 use super::report::{Report, shown};
 use super::structural::QUANTITY_PATTERN;
 
-/// Tells what is wrong with the type of a value, if it is.
+/// Returns what is wrong with the type of a value; `None` if it fits.
 pub(super) fn wrong_type(node: &Node, value: &Value) -> Option<String> {
     let (fits, wanted) = if node.int_or_string {
         let fits = value.is_string() || value.as_number().is_some_and(|number| whole(number).is_some());
@@ -53,7 +53,7 @@ fn described(value: &Value) -> String {
     }
 }
 
-/// Gives a number as an integer if it is whole; `2.0` is, as for the API server.
+/// Returns a whole number as an integer. As in the API server, `2.0` is one.
 pub(super) fn whole(number: &Number) -> Option<i64> {
     number.as_i64().or_else(|| {
         let float = number.as_f64().filter(|float| float.fract() == 0.0)?;
@@ -61,7 +61,7 @@ pub(super) fn whole(number: &Number) -> Option<i64> {
     })
 }
 
-/// Tells everything that is wrong with a value of the right type, apart from what is below it.
+/// Checks a value of the right type, without what is below it.
 pub(super) fn check(node: &Node, value: &Value, report: &mut Report) {
     if !node.allowed.is_empty() && !node.allowed.contains(value) {
         let allowed: Vec<_> = node.allowed.iter().map(Value::to_string).collect();
@@ -160,7 +160,7 @@ fn counted(count: usize, noun: &str) -> String {
     format!("{count} {noun}{plural}")
 }
 
-/// Tells whether a text is an RFC 3339 time as the API server takes it: with a zone, and without leap seconds.
+/// Reports whether a text is an RFC 3339 time as the API server accepts it: with a zone, and without leap seconds.
 fn is_date_time(text: &str) -> bool {
     static SHAPE: LazyLock<Pattern> = LazyLock::new(|| {
         let time = "([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](.[0-9]+)?";
