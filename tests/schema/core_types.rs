@@ -120,7 +120,7 @@ impl Published {
     }
 }
 
-/// What a schema says about one of its fields, in the words of the published facts.
+/// Returns what a schema says about one of its fields, in the terms of the published facts.
 fn said(property: &Value, name: &str, parent: &Value) -> BTreeSet<String> {
     let mut said = BTreeSet::new();
     if parent["required"]

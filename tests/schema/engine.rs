@@ -25,7 +25,7 @@ fn a_job_gets_its_defaults() {
 }
 
 #[test]
-fn defaults_come_only_where_their_parent_is() {
+fn defaults_are_set_only_in_objects_that_exist() {
     let spec = defaulted(
         "TrainingRuntime",
         "spec: {mlPolicy: {mpi: {}, flux: null}, podGroupPolicy: {volcano: {}}}",
@@ -58,7 +58,7 @@ fn defaults_reach_into_lists() {
 }
 
 #[test]
-fn a_null_takes_the_default_or_goes() {
+fn a_null_is_replaced_by_the_default_or_removed() {
     let spec = defaulted(
         "TrainJob",
         "spec: {runtimeRef: {name: torch, kind: null}, suspend: null, trainer: null}",
@@ -69,7 +69,7 @@ fn a_null_takes_the_default_or_goes() {
 }
 
 #[test]
-fn unknown_fields_are_told_with_what_was_meant() {
+fn unknown_fields_are_refused_with_a_suggestion() {
     let object = object(
         "TrainJob",
         "spec: {runtimeRef: {name: a}, podTemplateOverrides: [], trainer: {numNode: 1, env: [{name: A, vlaue: b}], \
@@ -90,7 +90,7 @@ fn unknown_fields_are_told_with_what_was_meant() {
 }
 
 #[test]
-fn nothing_can_be_set_where_nothing_is_known() {
+fn an_object_without_fields_accepts_none() {
     let object = object("TrainingRuntime", "spec: {mlPolicy: {jax: {numProcPerNode: 1}}}");
     let problems = schema::of("TrainingRuntime")
         .expect("the kind is ours")

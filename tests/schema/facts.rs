@@ -18,7 +18,7 @@ const BOUNDS: [(&str, &str); 8] = [
     ("maxProperties", "max properties"),
 ];
 
-/// Gives all that a schema says about its value itself.
+/// Returns all that a schema says about its value, without what is below it.
 pub(crate) fn of(schema: &Value) -> Facts {
     let mut facts = Facts::from([kind(schema)]);
     for (keyword, words) in BOUNDS {
@@ -97,7 +97,7 @@ pub(crate) fn kind(schema: &Value) -> String {
     }
 }
 
-/// The values that are allowed, sorted.
+/// Returns the allowed values, sorted.
 pub(crate) fn one_of<'a>(values: impl Iterator<Item = &'a str>) -> String {
     let values: BTreeSet<_> = values.collect();
     format!("one of {values:?}")

@@ -12,7 +12,7 @@ mod refused;
 
 use serde_json::Value;
 
-/// Gives the schema in the CRD of a kind.
+/// Returns the schema in the CRD of a kind.
 pub(crate) fn schema_of(kind: &str) -> Value {
     let crd = trainer::schema::crds()
         .into_iter()

@@ -1,4 +1,4 @@
-//! Any JSON is judged without a panic, and what the steps promise holds for it.
+//! Any JSON is validated without a panic: pruning leaves no unknown field, and defaults are set once.
 
 use proptest::prelude::*;
 use serde_json::{Map, Value};
@@ -52,7 +52,7 @@ fn json() -> impl Strategy<Value = Value> {
 
 proptest! {
     #[test]
-    fn any_json_is_judged(mut object in json(), old in json()) {
+    fn any_json_is_validated(mut object in json(), old in json()) {
         for kind in ["TrainJob", "TrainingRuntime", "ClusterTrainingRuntime"] {
             let schema = schema::of(kind).expect("the kind is ours");
             schema.unknown_fields(&object);

@@ -1,5 +1,5 @@
-//! What the API server refuses, and the words in which the engine says so. Each case was seen to be refused by a real
-//! API server (1.37) with these CRDs, and the objects in `accepts_what_the_api_server_accepts` to be taken.
+//! What the API server refuses, and the messages of the engine. A real API server (1.37) with these CRDs refuses
+//! each case, and accepts the objects in `accepts_what_the_api_server_accepts`: both were tried.
 
 use serde_json::Value;
 use trainer::k8s::problem::{Problem, Problems};
@@ -7,7 +7,7 @@ use trainer::schema;
 
 use super::object;
 
-/// Checks an object as the API server does when it is made.
+/// Checks an object as the API server does when it is created.
 fn create(kind: &str, yaml: &str) -> Vec<Problem> {
     check(&object(kind, yaml), None)
 }
@@ -252,7 +252,7 @@ fn texts_and_lists_have_lengths() {
 }
 
 #[test]
-fn items_are_there_once() {
+fn duplicates_of_items_are_refused() {
     let env = job("trainer: {env: [{name: A}, {name: B}, {name: A}, {name: A}]}");
     refused(
         &create("TrainJob", &env),
@@ -323,7 +323,7 @@ fn a_job_cannot_become_another_job() {
 }
 
 #[test]
-fn a_patch_keeps_what_makes_its_pods() {
+fn fields_of_a_patch_that_define_its_pods_are_immutable() {
     let field = "spec.runtimePatches[0].trainingRuntimeSpec.template.spec.replicatedJobs[0].template.spec.template.spec";
     for (old, new, name) in [
         (
@@ -358,7 +358,7 @@ fn a_patch_keeps_what_makes_its_pods() {
 }
 
 #[test]
-fn a_patch_may_change_where_its_pods_go() {
+fn fields_of_a_patch_that_place_its_pods_may_change() {
     let old = pod_patch("{tolerations: [{key: a}], nodeSelector: {a: b}, volumes: [{name: a}]}");
     let new = pod_patch("{tolerations: [{key: b}], nodeSelector: {a: c}, volumes: [{name: a}]}");
     assert_eq!(update("TrainJob", &old, &new), []);
@@ -375,7 +375,7 @@ fn a_patch_may_change_where_its_pods_go() {
 }
 
 #[test]
-fn the_order_of_a_keyed_list_means_nothing() {
+fn the_order_of_a_keyed_list_does_not_matter() {
     let old = job("trainer: {env: [{name: A}, {name: B}]}");
     assert_eq!(
         update("TrainJob", &old, &job("trainer: {env: [{name: B}, {name: A}]}")),
@@ -533,7 +533,7 @@ fn an_object_has_a_name_and_its_kind() {
 }
 
 #[test]
-fn everything_is_told_at_once() {
+fn all_problems_are_reported_at_once() {
     let yaml = "{metadata: {name: Abc}, spec: {runtimeRef: {}, trainer: {numNode: 1, numNodes: -1, env: [{name: A}, \
                 {name: A}]}, initializer: {model: {storageUri: x}}}}";
     let mut fields: Vec<_> = create("TrainJob", yaml)
