@@ -1,5 +1,5 @@
-//! JobSet (`jobset.x-k8s.io/v1alpha2`): the shape of its spec, for the schema of runtimes, and what is read of its
-//! status. A JobSet's spec is passed on as JSON, so that fields of newer releases reach it.
+//! JobSet (`jobset.x-k8s.io/v1alpha2`): the shape of its spec, for the schema of runtimes, and the part of its status
+//! that we read. A JobSet's spec is passed on as JSON, so that fields of newer releases reach it.
 
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::batch::v1::JobTemplateSpec;
@@ -13,7 +13,7 @@ use super::raw::Raw;
 use super::rules;
 use super::trainjob::{JobStatus, MetadataPatch};
 
-/// A group of Jobs that run as one; one is made for each TrainJob.
+/// A group of Jobs that run as one. Each TrainJob has one.
 #[derive(Clone, Debug, Deserialize)]
 pub struct JobSet {
     /// Standard object metadata.
@@ -21,7 +21,7 @@ pub struct JobSet {
     pub metadata: ObjectMeta,
     /// The spec as it is stored.
     pub spec: Raw<JobSetSpec>,
-    /// The status, as far as it is read here.
+    /// The status, as far as we read it.
     #[serde(default)]
     pub status: Option<JobSetStatus>,
 }
@@ -37,7 +37,7 @@ kubernetes_object!(
 );
 
 impl JobSet {
-    /// Tells whether the JobSet holds no pods on purpose.
+    /// Reports whether the JobSet is suspended.
     pub fn suspended(&self) -> bool {
         self.spec
             .get("suspend")
@@ -46,7 +46,7 @@ impl JobSet {
     }
 }
 
-/// The status of a JobSet, as far as it is read here.
+/// The status of a JobSet, as far as we read it.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct JobSetStatus {
@@ -75,7 +75,7 @@ pub struct JobSetTemplateSpec {
 #[serde(rename_all = "camelCase")]
 #[schemars(extend("x-kubernetes-validations" = rules::order_or_dependencies()))]
 pub struct JobSetSpec {
-    /// The Jobs, in groups of equals.
+    /// The Jobs, in groups of equal ones.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
     pub replicated_jobs: Option<Vec<ReplicatedJob>>,
@@ -83,7 +83,7 @@ pub struct JobSetSpec {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-kubernetes-validations" = rules::immutable_in_runtime()))]
     pub network: Option<Network>,
-    /// When the JobSet counts as succeeded. Immutable.
+    /// When the JobSet succeeds. Immutable.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-kubernetes-validations" = rules::immutable_in_runtime()))]
     pub success_policy: Option<SuccessPolicy>,
@@ -95,16 +95,16 @@ pub struct JobSetSpec {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-kubernetes-validations" = rules::immutable_in_runtime()))]
     pub startup_policy: Option<StartupPolicy>,
-    /// Whether the JobSet holds no pods on purpose; a TrainJob's own `suspend` replaces it.
+    /// Whether the JobSet is suspended. The `suspend` of a TrainJob replaces it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub suspend: Option<bool>,
     /// The pod that the others find by a label and annotation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub coordinator: Option<Coordinator>,
-    /// The controller that takes care of the JobSet.
+    /// The controller that manages the JobSet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub managed_by: Option<String>,
-    /// Seconds after its end before the JobSet is deleted.
+    /// Seconds from the end of the JobSet until it is deleted.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0))]
     pub ttl_seconds_after_finished: Option<i32>,
@@ -136,7 +136,7 @@ pub struct ReplicatedJob {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("default" = 1))]
     pub replicas: Option<i32>,
-    /// Replicated jobs that must have come so far before this one starts. Immutable.
+    /// Replicated jobs that must be ready or complete before this one starts. Immutable.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(
         length(max = 5),
@@ -149,7 +149,7 @@ pub struct ReplicatedJob {
     pub depends_on: Option<Vec<DependsOn>>,
 }
 
-/// How far another replicated job must have come.
+/// A replicated job that must be ready or complete.
 #[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct DependsOn {
@@ -167,7 +167,7 @@ pub struct Network {
     /// Whether pods get host names in DNS.
     #[serde(skip_serializing_if = "Option::is_none", rename = "enableDNSHostnames")]
     pub enable_dns_hostnames: Option<bool>,
-    /// Subdomain of the pods' host names; the JobSet's name where absent.
+    /// Subdomain of the pods' host names; the JobSet's name if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub subdomain: Option<String>,
     /// Whether pods are in DNS before they are ready.
@@ -175,14 +175,14 @@ pub struct Network {
     pub publish_not_ready_addresses: Option<bool>,
 }
 
-/// When the JobSet counts as succeeded.
+/// When the JobSet succeeds.
 #[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SuccessPolicy {
     /// Whether all or any of the targets must succeed.
     #[schemars(extend("enum" = ["All", "Any"]))]
     pub operator: String,
-    /// The replicated jobs that count; all where absent.
+    /// The replicated jobs that count; all if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
     pub target_replicated_jobs: Option<Vec<String>>,
@@ -195,22 +195,22 @@ pub struct FailurePolicy {
     /// How often the JobSet may restart.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_restarts: Option<i32>,
-    /// How the Jobs are made anew.
+    /// How the Jobs are recreated.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("default" = "Recreate", "enum" = ["Recreate", "BlockingRecreate", "InPlaceRestart"]))]
     pub restart_strategy: Option<String>,
-    /// Rules, the first that fits decides.
+    /// Rules; the first that matches decides.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rules: Option<Vec<FailurePolicyRule>>,
 }
 
-/// What is done on one kind of failure.
+/// The action on one kind of failure.
 #[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct FailurePolicyRule {
     /// Name of the rule.
     pub name: String,
-    /// What is done.
+    /// The action.
     #[schemars(
         extend(
             "enum" = [
@@ -223,13 +223,13 @@ pub struct FailurePolicyRule {
         )
     )]
     pub action: String,
-    /// Reasons of a Job's failure that fit; any where absent.
+    /// Reasons of a Job's failure that match; any if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub on_job_failure_reasons: Option<Vec<String>>,
-    /// Patterns of a Job's failure message that fit; any where absent.
+    /// Patterns of a Job's failure message that match; any if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub on_job_failure_message_patterns: Option<Vec<String>>,
-    /// Replicated jobs that the rule is about; all where absent.
+    /// Replicated jobs that the rule is about; all if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
     pub target_replicated_jobs: Option<Vec<String>>,
@@ -269,12 +269,12 @@ pub struct VolumeClaimPolicy {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 50), extend("x-kubernetes-list-type" = "atomic"))]
     pub templates: Option<Vec<PersistentVolumeClaim>>,
-    /// What becomes of the claims.
+    /// What happens to the claims.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retention_policy: Option<VolumeClaimRetentionPolicy>,
 }
 
-/// What becomes of the claims.
+/// What happens to the claims.
 #[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct VolumeClaimRetentionPolicy {

@@ -1,7 +1,7 @@
 //! Wire types of the kinds that this program owns or writes, and every name and constant of the wire.
 //!
-//! Knows no decisions and no client. Pod templates and environment entries are carried as JSON ([`Raw`]), so that
-//! what is not read here is not lost.
+//! Makes no decisions, and knows no client. Pod templates and environment entries are passed on as JSON ([`Raw`]), so
+//! that fields that we do not read are kept.
 
 pub mod jobset;
 pub mod names;

@@ -1,4 +1,4 @@
-//! Every name, key, port and path of the wire, once.
+//! All names, keys, ports and paths of the wire format. No other file spells one.
 //!
 //! Source of the rules: Kubeflow Trainer v2.3 (`trainer.kubeflow.org/v1alpha1`) and JobSet v1alpha2.
 
@@ -25,28 +25,28 @@ pub const JOBSET_VERSION: &str = "v1alpha2";
 /// Kind of a JobSet.
 pub const JOBSET: &str = "JobSet";
 
-/// Field manager of every object that is rendered.
+/// Field manager of all objects that we write.
 pub const FIELD_MANAGER: &str = "trainer";
 /// Value of `spec.managedBy` that means "this controller"; the default.
 pub const MANAGED_BY_US: &str = "trainer.kubeflow.org/trainjob-controller";
 /// Value of `spec.managedBy` that means "a MultiKueue worker cluster".
 pub const MANAGED_BY_MULTIKUEUE: &str = "kueue.x-k8s.io/multikueue";
-/// Finalizer of older releases; it is only ever removed.
+/// Finalizer of older releases. It is removed, and never set.
 pub const OLD_FINALIZER: &str = "trainer.kubeflow.org/resource-in-use";
-/// `source.component` of the Events that are written.
+/// `source.component` of our Events.
 pub const EVENT_SOURCE: &str = "trainer-trainjob-controller";
-/// Namespace of the controller where the service-account file does not tell.
+/// Namespace of the controller if there is no service-account file.
 pub const DEFAULT_SYSTEM_NAMESPACE: &str = "kubeflow-system";
 
-/// Label on a runtime's Job template that says which section of a TrainJob overrides it.
+/// Label of a runtime's Job template: the section of a TrainJob that overrides it.
 pub const ANCESTOR_LABEL: &str = "trainer.kubeflow.org/trainjob-ancestor-step";
 /// Label of a runtime object that names its framework; read by the SDK.
 pub const FRAMEWORK_LABEL: &str = "trainer.kubeflow.org/framework";
-/// Label of a runtime object that tells how far it is supported.
+/// Label of a runtime object: how far it is supported.
 pub const SUPPORT_LABEL: &str = "trainer.kubeflow.org/support";
-/// Value of [`SUPPORT_LABEL`] for a runtime that will go away.
+/// Value of [`SUPPORT_LABEL`] for a runtime that will be removed.
 pub const SUPPORT_DEPRECATED: &str = "deprecated";
-/// Label of a runtime object that switches admission checks of that runtime off when `disabled`.
+/// Label of a runtime object: `disabled` switches its admission checks off.
 pub const WEBHOOK_VALIDATION_LABEL: &str = "trainer.kubeflow.org/webhook-validation";
 /// Label of the runtimes that the chart's installer owns.
 pub const MANAGED_BY_LABEL: &str = "trainer.kubeflow.org/managed-by";
@@ -55,7 +55,7 @@ pub const RUNTIMES_INSTALLER: &str = "runtimes-installer";
 /// Page that deprecation warnings point to.
 pub const DEPRECATION_POLICY_URL: &str =
     "https://trainer.kubeflow.org/en/latest/operator-guides/runtime.html#runtime-deprecation-policy";
-/// Label by which Kueue takes a job into a queue.
+/// Label that puts a job into a queue of Kueue.
 pub const KUEUE_QUEUE_LABEL: &str = "kueue.x-k8s.io/queue-name";
 
 /// Replicated job and container of the training nodes.
@@ -68,12 +68,12 @@ pub const MODEL_INITIALIZER: &str = "model-initializer";
 pub const TRAINER: &str = "trainer";
 /// Volume that initializers and trainers share.
 pub const INITIALIZER_VOLUME: &str = "initializer";
-/// Environment variable that tells an initializer what to fetch.
+/// Environment variable of an initializer: what to fetch.
 pub const STORAGE_URI: &str = "STORAGE_URI";
 /// Scheme of a `storageUri` that is served from the data cache and mounts nothing.
 pub const CACHE_SCHEME: &str = "cache";
 
-/// Port of rank 0 at which the nodes meet; TCP.
+/// TCP port of rank 0 for the rendezvous of the nodes.
 pub const TRAINER_PORT: i32 = 29500;
 /// Field of a pod that holds its rank within its Job.
 pub const RANK_FIELD_PATH: &str = "metadata.annotations['batch.kubernetes.io/job-completion-index']";
@@ -81,14 +81,14 @@ pub const RANK_FIELD_PATH: &str = "metadata.annotations['batch.kubernetes.io/job
 /// Field of a pod that holds the index of its Job among those of its replicated job.
 pub const JOB_INDEX_FIELD_PATH: &str = "metadata.labels['jobset.sigs.k8s.io/job-index']";
 
-/// Suffix of the ConfigMap that keeps the runtime as it was at the first build.
+/// Suffix of the ConfigMap with the runtime snapshot of a job.
 pub const SNAPSHOT_SUFFIX: &str = "-runtime-snapshot";
 /// Key of the snapshot ConfigMap.
 pub const SNAPSHOT_KEY: &str = "runtime";
 /// Annotation of a JobSet: the digest of the runtime snapshot that it was built from.
 pub const SNAPSHOT_DIGEST_ANNOTATION: &str = "trainer.kubeflow.org/runtime-snapshot-digest";
 
-/// ConfigMap in the controller's namespace that tells clients the version.
+/// ConfigMap in the controller's namespace with the version, for clients.
 pub const PUBLIC_CONFIG_MAP: &str = "kubeflow-trainer-public";
 /// Key of [`PUBLIC_CONFIG_MAP`].
 pub const PUBLIC_VERSION_KEY: &str = "kubeflow_trainer_version";
@@ -98,20 +98,20 @@ pub const TRAINER_NODE_RANK: &str = "TRAINER_NODE_RANK";
 
 /// Kind of a gang, in all three groups.
 pub const POD_GROUP: &str = "PodGroup";
-/// Name of the scheduler of pods that name none.
+/// Name of the default scheduler.
 pub const DEFAULT_SCHEDULER: &str = "default-scheduler";
 /// PriorityClasses that every cluster has.
 pub const SYSTEM_PRIORITY_CLASSES: [&str; 2] = ["system-cluster-critical", "system-node-critical"];
 
-/// Condition types, reasons and messages of a TrainJob; no others are ever written on a job that has a JobSet.
+/// Condition types, reasons and messages of a TrainJob. A job with a JobSet gets no others.
 pub mod condition {
-    /// Type: the job holds no pods on purpose.
+    /// Type: the job is suspended.
     pub const SUSPENDED: &str = "Suspended";
-    /// Type: the job ended well.
+    /// Type: the job succeeded.
     pub const COMPLETE: &str = "Complete";
-    /// Type: the job ended badly.
+    /// Type: the job failed.
     pub const FAILED: &str = "Failed";
-    /// Type: the job's objects could not be made; only there while no JobSet exists.
+    /// Type: the job's objects could not be created; set only while there is no JobSet.
     pub const STALLED: &str = "Stalled";
     /// Reason of `Suspended` True.
     pub const REASON_SUSPENDED: &str = "Suspended";
@@ -119,7 +119,7 @@ pub mod condition {
     pub const REASON_RESUMED: &str = "Resumed";
     /// Reason of `Failed` when `activeDeadlineSeconds` have passed.
     pub const REASON_DEADLINE: &str = "DeadlineExceeded";
-    /// Reason of `Failed` when the kind in `runtimeRef` is not known.
+    /// Reason of `Failed` when the kind in `runtimeRef` is unknown.
     pub const REASON_RUNTIME_NOT_SUPPORTED: &str = "TrainingRuntimeNotSupported";
     /// Reason of `Failed` when the JobSet is gone and it is not known whether it had ended.
     pub const REASON_JOBSET_LOST: &str = "JobSetLost";

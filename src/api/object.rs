@@ -1,4 +1,4 @@
-//! What makes a Rust struct a Kubernetes object.
+//! Turns a Rust struct into a Kubernetes object.
 
 /// Implements the k8s-openapi traits, and serialisation with `apiVersion` and `kind`, for a struct with the fields
 /// `metadata`, `spec` and the optional ones that are listed.

@@ -1,4 +1,4 @@
-//! A JSON value that is carried as it was written.
+//! JSON that is passed on unchanged.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -9,8 +9,8 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
-/// JSON that is passed on untouched, so that fields newer than this program reach the cluster; `T` is only its
-/// schema, and what [`Raw::parse`] reads it as.
+/// JSON that is passed on unchanged, so that fields newer than this program reach the cluster. `T` is its schema, and
+/// the type to which [`Raw::parse`] converts it.
 pub struct Raw<T> {
     value: Value,
     of: PhantomData<fn() -> T>,
@@ -25,29 +25,29 @@ impl<T> Raw<T> {
         }
     }
 
-    /// Gives the JSON as it is.
+    /// Returns the JSON.
     pub fn value(&self) -> &Value {
         &self.value
     }
 
-    /// Gives the JSON to change it in place.
+    /// Returns the JSON, to change it.
     pub fn value_mut(&mut self) -> &mut Value {
         &mut self.value
     }
 
-    /// Unwraps the JSON.
+    /// Returns the JSON by value.
     pub fn into_value(self) -> Value {
         self.value
     }
 
-    /// Looks a member of the object up; `None` also when the value is no object.
+    /// Returns a field; `None` also if the value is not an object.
     pub fn get(&self, key: &str) -> Option<&Value> {
         self.value.get(key)
     }
 }
 
 impl<T: DeserializeOwned> Raw<T> {
-    /// Reads the JSON as `T`.
+    /// Parses the JSON as `T`.
     pub fn parse(&self) -> Result<T, serde_json::Error> {
         T::deserialize(&self.value)
     }

@@ -1,11 +1,11 @@
-//! The rules of the wire that need more than a bound: CEL expressions, which become part of the schema.
+//! CEL rules of the CRDs, for what bounds cannot express.
 //!
-//! Knows no types and evaluates nothing: a rule is the JSON that the CRD carries, and the message for who breaks it.
+//! Knows no types and evaluates nothing: a rule is JSON of a schema, with the message for those who break it.
 
 use schemars::Schema;
 use serde_json::{Value, json};
 
-/// Makes a field immutable once it is set; it may still appear and disappear. `fix` tells what to do instead.
+/// Makes the value of a field immutable. It may still be set and removed. `fix` says what to do instead.
 fn immutable(fix: &str) -> Value {
     rule("self == oldSelf", &format!("is immutable; {fix}"))
 }
@@ -25,7 +25,7 @@ pub(super) fn immutable_in_job() -> Value {
     immutable("create a new TrainJob")
 }
 
-/// One rule, and the message for who breaks it.
+/// A rule and its message.
 fn rule(rule: &str, message: &str) -> Value {
     json!([{ "rule": rule, "message": message }])
 }
@@ -86,7 +86,7 @@ pub(super) fn min_to_max_nodes() -> Value {
     )
 }
 
-/// The rule of the containers that get the environment of torchrun on top of the training container.
+/// The rule of the further containers that get the environment of torchrun.
 pub(super) fn not_the_node() -> Value {
     rule(
         "!('node' in self)",
@@ -94,7 +94,7 @@ pub(super) fn not_the_node() -> Value {
     )
 }
 
-/// The rule of a JobSet's order of start.
+/// The rule of a JobSet's startup order.
 pub(super) fn order_or_dependencies() -> Value {
     rule(
         "!(has(self.startupPolicy) && self.startupPolicy.startupPolicyOrder == 'InOrder' && \
@@ -103,7 +103,7 @@ pub(super) fn order_or_dependencies() -> Value {
     )
 }
 
-/// The rule of a JobSet's claim templates. In CEL `namespace` is a word of the language.
+/// The rule of a JobSet's claim templates. In CEL `namespace` is a reserved word.
 pub(super) fn claims_without_namespace() -> Value {
     rule(
         "!has(self.templates) || \
@@ -112,7 +112,7 @@ pub(super) fn claims_without_namespace() -> Value {
     )
 }
 
-/// Takes the format off an integer that Kubernetes publishes without one.
+/// Removes the format of an integer that Kubernetes publishes without one.
 pub(super) fn no_format(schema: &mut Schema) {
     schema.remove("format");
 }

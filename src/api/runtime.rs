@@ -1,4 +1,4 @@
-//! `TrainingRuntime` and `ClusterTrainingRuntime`: the templates that platform admins keep.
+//! `TrainingRuntime` and `ClusterTrainingRuntime`: the templates that platform admins maintain.
 
 use std::collections::BTreeMap;
 
@@ -62,7 +62,7 @@ pub struct TrainingRuntimeSpec {
     /// What the framework needs: how many nodes, and which environment.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ml_policy: Option<MlPolicy>,
-    /// Which gang scheduler places the pods all at once or not at all.
+    /// The gang scheduler, which places all pods together or none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pod_group_policy: Option<PodGroupPolicy>,
     /// The JobSet that a TrainJob becomes.
@@ -76,7 +76,7 @@ pub struct TrainingRuntimeSpec {
 #[serde(rename_all = "camelCase")]
 #[schemars(extend("x-kubernetes-validations" = rules::one_framework()))]
 pub struct MlPolicy {
-    /// Number of training nodes of a TrainJob that names none; 1 where absent.
+    /// Default number of training nodes of a TrainJob; 1 if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub num_nodes: Option<i32>,
     /// PyTorch: the environment of torchrun.
@@ -112,26 +112,26 @@ pub struct TorchPolicy {
     /// Further containers that get the environment of torchrun.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub env_injection: Option<EnvInjection>,
-    /// Lets the run survive the loss of nodes; absent, all nodes must be there all the time.
+    /// Lets the run survive the loss of nodes. If absent, all nodes must run all the time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub elastic: Option<TorchElastic>,
 }
 
-/// Elastic torch: nodes that meet through torchrun's own rendezvous, and may come and go.
+/// Elastic torch: nodes find each other through torchrun's rendezvous, and may join and leave.
 #[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(extend("x-kubernetes-validations" = rules::min_to_max_nodes()))]
 pub struct TorchElastic {
-    /// Fewest nodes that go on training.
+    /// Fewest nodes with which training continues.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1), extend("default" = 1))]
     pub min_nodes: Option<i32>,
-    /// Most nodes that a TrainJob may ask for; absent, any number.
+    /// Most nodes that a TrainJob may request; any number if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub max_nodes: Option<i32>,
-    /// How often torchrun starts the processes anew after one of them failed, before it gives up; nodes that come or
-    /// go do not count.
+    /// How often torchrun restarts the processes after a failure, before it gives up. Nodes that join or leave do not
+    /// count.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0), extend("default" = 3))]
     pub max_restarts: Option<i32>,
@@ -177,25 +177,25 @@ pub struct MpiPolicy {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1), extend("default" = 1))]
     pub num_proc_per_node: Option<i32>,
-    /// Which MPI the image has.
+    /// MPI implementation of the image.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("default" = "OpenMPI", "enum" = ["OpenMPI", "Intel", "MPICH", ""]))]
     pub mpi_implementation: Option<String>,
-    /// Folder of the SSH keys in the containers.
+    /// Directory of the SSH keys in the containers.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 4096), extend("default" = "/root/.ssh"))]
     pub ssh_auth_mount_path: Option<String>,
-    /// Whether the launcher trains too.
+    /// Whether the launcher is a training node, too.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("default" = false))]
     pub run_launcher_as_node: Option<bool>,
 }
 
-/// JAX: the environment of `jax.distributed`; nothing to set.
+/// JAX: the environment of `jax.distributed`. It has no fields.
 #[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
 pub struct JaxPolicy {}
 
-/// XGBoost: the environment of its tracker and workers; nothing to set.
+/// XGBoost: the environment of its tracker and workers. It has no fields.
 #[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
 pub struct XgboostPolicy {}
 
@@ -211,12 +211,12 @@ pub struct FluxPolicy {
 
 /// TensorFlow: `TF_CONFIG` for each pod.
 ///
-/// The role of a replicated job is its name where that is `chief`, `master`, `worker`, `ps` or `evaluator`; the
-/// replicated job that trains is a `worker` otherwise.
+/// A replicated job named `chief`, `master`, `worker`, `ps` or `evaluator` has that role. Otherwise the replicated job
+/// that trains is a `worker`.
 #[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TensorflowPolicy {
-    /// Roles of replicated jobs whose names do not tell.
+    /// Roles of replicated jobs with other names.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(
         length(max = 16),
@@ -227,12 +227,12 @@ pub struct TensorflowPolicy {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 65535), extend("default" = 2222))]
     pub port: Option<i32>,
-    /// When the run counts as succeeded: `Chief`, when the chief ends well, or worker 0 where there is no chief; or
-    /// `AllWorkers`, when chief and workers all do. A success policy of the runtime's template goes before.
+    /// When the run succeeds: `Chief`, with the chief, or worker 0 without a chief; `AllWorkers`, with chief and all
+    /// workers. A success policy of the runtime's template takes precedence.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("default" = "Chief", "enum" = ["Chief", "AllWorkers"]))]
     pub success_policy: Option<String>,
-    /// Tells a worker only of itself and the parameter servers, so that the number of workers may change.
+    /// Lists only itself and the parameter servers to a worker, so that the number of workers may change.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("default" = false))]
     pub enable_dynamic_worker: Option<bool>,
@@ -253,19 +253,19 @@ pub struct TensorflowRole {
 /// PaddlePaddle. Without a replicated job in the role `server` the nodes train collectively; with one, they are
 /// trainers and parameter servers.
 ///
-/// The role of a replicated job is its name where that is `server`, `ps`, `trainer` or `worker`; the replicated job
-/// that trains is a `trainer` otherwise.
+/// A replicated job named `server`, `ps`, `trainer` or `worker` has that role. Otherwise the replicated job that trains
+/// is a `trainer`.
 #[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PaddlePolicy {
-    /// Roles of replicated jobs whose names do not tell.
+    /// Roles of replicated jobs with other names.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(
         length(max = 16),
         extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["replicatedJob"])
     )]
     pub roles: Option<Vec<PaddleRole>>,
-    /// Port at which the nodes meet, and the parameter servers listen.
+    /// Port of the rendezvous, and of the parameter servers.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 65535), extend("default" = 37777))]
     pub port: Option<i32>,
@@ -283,31 +283,29 @@ pub struct PaddleRole {
     pub role: String,
 }
 
-/// Any other framework, in terms of the variables that the nodes get:
-/// `TRAINER_NODE_RANK`, `TRAINER_NUM_NODES`, `TRAINER_NUM_PROC_PER_NODE`, `TRAINER_WORLD_SIZE`, `TRAINER_MASTER_ADDR` and
+/// Any other framework, by the variables of the nodes: `TRAINER_NODE_RANK`, `TRAINER_NUM_NODES`, `TRAINER_NUM_PROC_PER_NODE`, `TRAINER_WORLD_SIZE`, `TRAINER_MASTER_ADDR` and
 /// `TRAINER_MASTER_PORT`; and, where something refers to them, `TRAINER_HOSTS`, and `TRAINER_HOSTS_<JOB>` and
 /// `TRAINER_NUM_NODES_<JOB>` of a single replicated job. Entries of `env`, and commands and arguments, refer to them as
 /// `$(TRAINER_NODE_RANK)`.
 #[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CustomPolicy {
-    /// Port at which the nodes meet; it is opened in the pods that train.
+    /// Port of the rendezvous; a port of the pods that train.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 65535), extend("default" = 29500))]
     pub port: Option<i32>,
-    /// Number of processes on each node where a TrainJob names none; absent, one for each accelerator asked for.
+    /// Default number of processes on each node; one for each requested accelerator if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub num_proc_per_node: Option<i32>,
-    /// Environment of all nodes, behind the variables above.
+    /// Environment of all nodes, after the variables above.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
     pub env: Option<Vec<Raw<EnvVar>>>,
     /// A file that lists the nodes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub host_list: Option<HostList>,
-    /// What single replicated jobs get on top. A replicated job that is named here is a node even when it does not
-    /// train.
+    /// Additions for single replicated jobs. A replicated job that is listed here is a node even if it does not train.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(
         length(max = 16),
@@ -320,41 +318,41 @@ pub struct CustomPolicy {
 #[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct HostList {
-    /// Absolute path of the file; other files of its folder stay as they are.
+    /// Absolute path of the file. Other files of its directory stay.
     #[schemars(length(min = 2, max = 4096), extend("pattern" = "^/.*[^/]$"))]
     pub path: String,
-    /// Form of a line, in terms of `$(HOST)`, `$(PORT)`, `$(RANK)` and `$(NUM_PROC_PER_NODE)`.
+    /// Template of a line, with `$(HOST)`, `$(PORT)`, `$(RANK)` and `$(NUM_PROC_PER_NODE)`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 1024), extend("default" = "$(HOST)"))]
     pub line: Option<String>,
-    /// Replicated jobs that are listed, in this order; absent, all that train.
+    /// Replicated jobs that are listed, in this order; all that train if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 16), extend("x-kubernetes-list-type" = "set"))]
     pub replicated_jobs: Option<Vec<String>>,
 }
 
-/// What one replicated job gets on top of what all get.
+/// Additions for one replicated job.
 #[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CustomRole {
     /// Name of the replicated job.
     #[schemars(length(min = 1, max = 253))]
     pub replicated_job: String,
-    /// Its container; absent, `node`, or the only one.
+    /// Its container; `node` or the only one if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 63))]
     pub container: Option<String>,
-    /// Environment, behind that of all nodes.
+    /// Environment, after that of all nodes.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
     pub env: Option<Vec<Raw<EnvVar>>>,
-    /// Ports that its container opens.
+    /// Ports of its container.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 16), inner(range(min = 1, max = 65535)), extend("x-kubernetes-list-type" = "set"))]
     pub ports: Option<Vec<i32>>,
 }
 
-/// Which gang scheduler places the pods. At most one may be set.
+/// The gang scheduler that places the pods. At most one may be set.
 #[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(extend("x-kubernetes-validations" = rules::one_gang_scheduler()))]
@@ -374,16 +372,15 @@ pub struct PodGroupPolicy {
 #[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct WorkloadPolicy {
-    /// Label of nodes, such as `topology.kubernetes.io/rack`, whose value must be one and the same for all nodes
-    /// that the gang is placed on.
+    /// Label of nodes, such as `topology.kubernetes.io/rack`, whose value must be the same for all nodes of the gang.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 317))]
     pub topology_key: Option<String>,
-    /// PriorityClass of the gang and of its pods; absent, the one that all its pods name.
+    /// PriorityClass of the gang and of its pods; the one that all its pods name if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 253))]
     pub priority_class_name: Option<String>,
-    /// Whether pods of the gang may be preempted one by one (`Single`) or only all together (`All`).
+    /// Whether pods of the gang may be preempted one by one (`Single`) or only together (`All`).
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("default" = "All", "enum" = ["Single", "All"]))]
     pub disruption_mode: Option<String>,
@@ -403,16 +400,16 @@ pub struct CoschedulingPolicy {
 #[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct VolcanoPolicy {
-    /// How near to each other the pods are to be placed.
+    /// How close to each other the pods are placed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub network_topology: Option<NetworkTopology>,
 }
 
-/// How near to each other the pods are to be placed.
+/// How close to each other the pods are placed.
 #[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct NetworkTopology {
-    /// Whether it is a demand (`hard`) or a wish (`soft`).
+    /// Whether it is a requirement (`hard`) or a preference (`soft`).
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("default" = "hard", "enum" = ["hard", "soft"]))]
     pub mode: Option<String>,

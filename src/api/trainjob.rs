@@ -22,9 +22,9 @@ pub struct TrainJob {
     /// Standard object metadata.
     #[serde(default)]
     pub metadata: ObjectMeta,
-    /// The job as it is wanted.
+    /// The desired state of the job.
     pub spec: TrainJobSpec,
-    /// The job as it was last seen.
+    /// The observed state of the job.
     #[serde(default)]
     #[schemars(extend("minProperties" = 1))]
     pub status: Option<TrainJobStatus>,
@@ -40,7 +40,7 @@ kubernetes_object!(
     [status]
 );
 
-/// The job as it is wanted.
+/// The desired state of the job.
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TrainJobSpec {
@@ -62,11 +62,11 @@ pub struct TrainJobSpec {
         extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["manager"])
     )]
     pub runtime_patches: Option<Vec<RuntimePatch>>,
-    /// Whether the job holds no pods on purpose.
+    /// Whether the job is suspended: it has no pods.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("default" = false))]
     pub suspend: Option<bool>,
-    /// The controller that takes care of this job. Immutable.
+    /// The controller that manages this job. Immutable.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(
         length(max = 253),
@@ -77,7 +77,7 @@ pub struct TrainJobSpec {
         )
     )]
     pub managed_by: Option<String>,
-    /// Seconds that the job may run from creation or its last resume, before it is failed. Immutable.
+    /// Seconds that the job may run, counted from its creation or last resume, before it fails. Immutable.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1), extend("x-kubernetes-validations" = rules::immutable_in_job()))]
     pub active_deadline_seconds: Option<i64>,
@@ -101,12 +101,12 @@ pub struct RuntimeRef {
 }
 
 impl RuntimeRef {
-    /// Gives the API group, or the default where none is written.
+    /// Returns the API group; the default if it is absent.
     pub fn api_group(&self) -> &str {
         self.api_group.as_deref().unwrap_or(names::GROUP)
     }
 
-    /// Gives the kind, or the default where none is written.
+    /// Returns the kind; the default if it is absent.
     pub fn kind(&self) -> &str {
         self.kind.as_deref().unwrap_or(names::CLUSTER_TRAINING_RUNTIME)
     }
@@ -124,7 +124,7 @@ pub struct Initializer {
     pub model: Option<InitializerSource>,
 }
 
-/// One thing to fetch before training.
+/// A dataset or model to fetch before training.
 #[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct InitializerSource {
@@ -144,7 +144,7 @@ pub struct InitializerSource {
     pub secret_ref: Option<Raw<LocalObjectReference>>,
 }
 
-/// What the training nodes run; what is absent stays as the runtime has it.
+/// What the training nodes run. Fields that are absent keep the values of the runtime.
 #[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Trainer {
@@ -188,11 +188,11 @@ pub struct Trainer {
     pub num_proc_per_node: Option<i32>,
 }
 
-/// Changes to the runtime that one manager wants.
+/// The changes of one manager to the runtime.
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RuntimePatch {
-    /// Who wants the changes: a domain-prefixed path such as `example.com/team`. Immutable.
+    /// Who makes the changes: a domain-prefixed path such as `example.com/team`. Immutable.
     #[schemars(length(min = 1, max = 253), extend("x-kubernetes-validations" = rules::immutable_in_patch()))]
     pub manager: String,
     /// When the entry was last changed.
@@ -216,10 +216,10 @@ pub struct TrainingRuntimeSpecPatch {
 #[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct MetadataPatch {
-    /// Name; kept for the wire only.
+    /// Name; has no effect.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Namespace; kept for the wire only.
+    /// Namespace; has no effect.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub namespace: Option<String>,
     /// Labels to add or replace.
@@ -311,7 +311,7 @@ pub struct PodSpecPatch {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 253), extend("x-kubernetes-validations" = rules::immutable_in_patch()))]
     pub service_account_name: Option<String>,
-    /// Seconds that pods get to end by themselves. Immutable.
+    /// Seconds that pods get to terminate gracefully. Immutable.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0), extend("x-kubernetes-validations" = rules::immutable_in_patch()))]
     pub termination_grace_period_seconds: Option<i64>,
@@ -366,14 +366,14 @@ pub struct PodSpecPatch {
     /// Labels that a node must have.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub node_selector: Option<BTreeMap<String, String>>,
-    /// Scheduling preferences and demands.
+    /// Scheduling preferences and requirements.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub affinity: Option<Affinity>,
-    /// Taints that the pods bear; replaces the whole list.
+    /// Taints that the pods tolerate; replaces the whole list.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 128), extend("x-kubernetes-list-type" = "atomic"))]
     pub tolerations: Option<Vec<Toleration>>,
-    /// Gates that hold the pods back from scheduling, added by name.
+    /// Gates that block the scheduling of the pods, added by name.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(
         length(max = 16),
@@ -389,7 +389,7 @@ pub struct ContainerPatch {
     /// Name of the container in the runtime.
     #[schemars(length(min = 1, max = 253))]
     pub name: String,
-    /// Environment variables to add or replace; not for the containers that the job's own sections set.
+    /// Environment variables to add or replace. Not for containers that other sections of the job override.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(
         length(max = 128),
@@ -408,7 +408,7 @@ pub struct ContainerPatch {
     pub security_context: Option<SecurityContext>,
 }
 
-/// The job as it was last seen.
+/// The observed state of the job.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TrainJobStatus {
@@ -426,13 +426,13 @@ pub struct TrainJobStatus {
         extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"])
     )]
     pub jobs_status: Option<Vec<JobStatus>>,
-    /// What the training program itself reported.
+    /// What the training program reported.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-kubernetes-validations" = rules::last_updated()))]
     pub trainer_status: Option<TrainerStatus>,
 }
 
-/// Counts of the Jobs of one replicated job. All five are always written.
+/// Counts of the Jobs of one replicated job; all five are always set.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct JobStatus {
@@ -456,19 +456,19 @@ pub struct JobStatus {
     pub suspended: i32,
 }
 
-/// What the training program itself reported.
+/// What the training program reported.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TrainerStatus {
-    /// How much of the training is done, in percent.
+    /// Progress of the training, in percent.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 100))]
     pub progress_percentage: Option<i32>,
-    /// Seconds that the training is thought to need still.
+    /// Estimated remaining seconds of the training.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0))]
     pub estimated_remaining_seconds: Option<i32>,
-    /// Latest values of the program's metrics.
+    /// Latest values of the metrics.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 256), extend("x-kubernetes-list-type" = "atomic"))]
     pub metrics: Option<Vec<Metric>>,
@@ -490,12 +490,12 @@ pub struct Metric {
 }
 
 impl TrainJob {
-    /// Tells whether the job is to hold no pods.
+    /// Reports whether the job is to be suspended.
     pub fn suspended(&self) -> bool {
         self.spec.suspend.unwrap_or(false)
     }
 
-    /// Tells whether this controller is the one that takes care of the job.
+    /// Reports whether this controller manages the job.
     pub fn is_ours(&self) -> bool {
         self.spec
             .managed_by
@@ -503,7 +503,7 @@ impl TrainJob {
             .is_none_or(|by| by == names::MANAGED_BY_US)
     }
 
-    /// Tells whether the job is in a queue of Kueue.
+    /// Reports whether the job is in a queue of Kueue.
     pub fn queued(&self) -> bool {
         let labels = self.metadata.labels.as_ref();
         labels.is_some_and(|labels| labels.contains_key(names::KUEUE_QUEUE_LABEL))
@@ -519,49 +519,49 @@ impl TrainJob {
             .find(|c| c.type_ == kind)
     }
 
-    /// Tells whether a condition of the status is True.
+    /// Reports whether a condition of the status is True.
     pub fn has(&self, kind: &str) -> bool {
         self.condition(kind).is_some_and(|c| c.status == "True")
     }
 
-    /// Tells whether the job is Complete or Failed; both are final.
+    /// Reports whether the job is Complete or Failed; both are final.
     pub fn finished(&self) -> bool {
         self.has(names::condition::COMPLETE) || self.has(names::condition::FAILED)
     }
 
-    /// Tells whether this very job controls an object; an older job of the same name does not.
+    /// Reports whether this job controls an object, by UID: an older job of the same name does not.
     pub fn controls(&self, object: &ObjectMeta) -> bool {
         let owners = object.owner_references.as_deref().unwrap_or_default();
         let controller = owners.iter().find(|owner| owner.controller == Some(true));
         controller.is_some_and(|owner| owner.uid == self.metadata.uid.as_deref().unwrap_or_default())
     }
 
-    /// Gives the name, empty where there is none.
+    /// Returns the name; empty if it is absent.
     pub fn name(&self) -> &str {
         self.metadata.name.as_deref().unwrap_or_default()
     }
 
-    /// Gives `spec.trainer.numNodes`.
+    /// Returns `spec.trainer.numNodes`.
     pub fn num_nodes(&self) -> Option<i64> {
         self.spec.trainer.as_ref()?.num_nodes.map(i64::from)
     }
 
-    /// Gives `spec.trainer.numProcPerNode`.
+    /// Returns `spec.trainer.numProcPerNode`.
     pub fn num_proc_per_node(&self) -> Option<i64> {
         self.spec.trainer.as_ref()?.num_proc_per_node.map(i64::from)
     }
 
-    /// Gives `spec.trainer.command`; an empty one is not an absent one.
+    /// Returns `spec.trainer.command`. An empty one differs from an absent one.
     pub fn command(&self) -> Option<&[String]> {
         self.spec.trainer.as_ref()?.command.as_deref()
     }
 
-    /// Gives `spec.trainer.args`; an empty list is not an absent one.
+    /// Returns `spec.trainer.args`. An empty list differs from an absent one.
     pub fn args(&self) -> Option<&[String]> {
         self.spec.trainer.as_ref()?.args.as_deref()
     }
 
-    /// Gives the environment that `spec.trainer` sets, none where the list is absent.
+    /// Returns `spec.trainer.env`; empty if it is absent.
     pub fn trainer_env(&self) -> &[Raw<EnvVar>] {
         self.spec
             .trainer
@@ -570,7 +570,7 @@ impl TrainJob {
             .unwrap_or_default()
     }
 
-    /// Gives the runtime patches, none where the list is absent.
+    /// Returns `spec.runtimePatches`; empty if it is absent.
     pub fn runtime_patches(&self) -> &[RuntimePatch] {
         self.spec.runtime_patches.as_deref().unwrap_or_default()
     }
