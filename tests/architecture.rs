@@ -7,7 +7,7 @@
 
 use std::path::Path;
 
-use module_imports::{Layers, Peers, Sources};
+use module_imports::{Layers, Peers, Sources, circles};
 
 /// Each top-level module, and those that it may import.
 const LAYERS: Layers<'_> = Layers(&[
@@ -35,10 +35,7 @@ const LAYERS: Layers<'_> = Layers(&[
 ]);
 
 /// One file is one framework or one gang scheduler.
-const PEERS: Peers<'_> = Peers {
-    parents: &["plan::frameworks", "plan::gang_schedulers"],
-    shared: &[],
-};
+const PEERS: Peers<'_> = Peers(&["plan::frameworks", "plan::gang_schedulers"]);
 
 fn sources() -> Sources {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
@@ -55,4 +52,13 @@ fn modules_import_only_allowed_modules() {
 fn frameworks_and_gang_schedulers_do_not_import_each_other() {
     let problems = PEERS.problems(&sources());
     assert!(problems.is_empty(), "\n{}", problems.join("\n"));
+}
+
+/// A circle means that none of its modules can be understood, tested or moved alone. `cargo xtask modules` prints the
+/// imports that make one.
+#[test]
+fn no_modules_import_each_other_in_a_circle() {
+    let circles = circles(&sources());
+    let shown: String = circles.iter().map(ToString::to_string).collect();
+    assert!(circles.is_empty(), "\n{shown}");
 }

@@ -42,37 +42,34 @@ impl Layers<'_> {
     }
 }
 
-/// Modules that must not import each other, so that each can be read, added and removed alone.
-pub struct Peers<'a> {
-    /// Every child of these modules is a peer of all the others.
-    pub parents: &'a [&'a str],
-    /// Children that the others may import.
-    pub shared: &'a [&'a str],
-}
+/// Modules whose children, all together, must not import each other, so that each can be read, added and removed alone.
+pub struct Peers<'a>(pub &'a [&'a str]);
 
 impl Peers<'_> {
-    /// Lists the imports of one peer by another, and the shared modules that no other imports.
+    /// Lists the imports of one peer by another, and the parents without children.
     pub fn problems(&self, sources: &Sources) -> Vec<String> {
         let mut problems = Vec::new();
-        let mut unused: BTreeSet<&str> = self.shared.iter().copied().collect();
         for (path, module) in &sources.modules {
             let Some(peer) = self.peer(path) else { continue };
             for import in &module.imports {
                 let origin = sources.origin(&import.path);
-                match origin.and_then(|path| self.peer(&path)) {
-                    Some(other) if other == peer => {}
-                    Some(other) if self.shared.contains(&other.as_str()) => {
-                        unused.remove(other.as_str());
-                    }
-                    Some(other) => problems.push(forbidden(module, import, &peer, &other)),
-                    None => {}
+                let other = origin.and_then(|path| self.peer(&path));
+                if let Some(other) = other.filter(|other| *other != peer) {
+                    problems.push(forbidden(module, import, &peer, &other));
                 }
             }
         }
-        for shared in unused {
-            problems.push(format!(
-                "no peer imports {shared}: remove it from the shared ones"
-            ));
+        for parent in self.0 {
+            let below = format!("{parent}::");
+            let children = sources
+                .modules
+                .keys()
+                .filter(|path| path.join("::").starts_with(&below));
+            if children.count() == 0 {
+                problems.push(format!(
+                    "{parent} has no modules: remove it from the parents of peers"
+                ));
+            }
         }
         problems
     }
@@ -80,7 +77,7 @@ impl Peers<'_> {
     /// Returns the child of one of the parents that a path leads to or into.
     fn peer(&self, path: &[String]) -> Option<String> {
         let path = path.join("::");
-        self.parents.iter().find_map(|parent| {
+        self.0.iter().find_map(|parent| {
             let below = path.strip_prefix(parent)?.strip_prefix("::")?;
             let child = below.split("::").next()?;
             Some(format!("{parent}::{child}"))
@@ -108,10 +105,7 @@ mod tests {
         ("status", &["api"]),
         ("main", &["status"]),
     ]);
-    const PEERS: Peers<'_> = Peers {
-        parents: &["plan::frameworks", "plan::gang"],
-        shared: &["plan::gang::sum"],
-    };
+    const PEERS: Peers<'_> = Peers(&["plan::frameworks", "plan::gang"]);
 
     /// A crate that keeps the rules, with a line added to one file.
     fn with(file: &str, line: &str) -> Sources {
@@ -135,7 +129,7 @@ mod tests {
             ("plan/frameworks/torch.rs", String::new()),
             ("plan/gang/mod.rs", "mod sum; mod volcano;".to_owned()),
             ("plan/gang/sum.rs", String::new()),
-            ("plan/gang/volcano.rs", "use super::sum;".to_owned()),
+            ("plan/gang/volcano.rs", "use super::Gang;".to_owned()),
             ("status.rs", "use crate::api::Api;".to_owned()),
         ];
         let (_, text) = files.iter_mut().find(|(name, _)| *name == file).unwrap();
@@ -235,13 +229,10 @@ mod tests {
             ("api", &[]),
         ]);
         refuses(&layers.problems(&with("k8s.rs", "")), "k8s does not import api");
-        let peers = Peers {
-            shared: &["plan::gang::sum", "plan::gang::members"],
-            ..PEERS
-        };
+        let peers = Peers(&["plan::frameworks", "plan::queues"]);
         refuses(
             &peers.problems(&with("k8s.rs", "")),
-            "no peer imports plan::gang::members",
+            "plan::queues has no modules",
         );
     }
 
