@@ -1,9 +1,8 @@
 //! Admission: a request in, a verdict out.
 //!
-//! Knows which rules depend on what is done to an object (created or changed), and which objects a change may be
-//! judged by. The rules that depend on a job and its runtime alone are the plan's own, so that the controller refuses
-//! the same jobs when no webhook is there. Deliberately knows no HTTP and no client; the schema's rules are the API
-//! server's.
+//! Knows which rules depend on the operation (create or update), and which facts an update may be checked against. Rules
+//! that depend on a job and its runtime alone belong to [`plan`](crate::plan), so that the controller refuses the same
+//! jobs without a webhook. Deliberately knows no HTTP and no client. The API server applies the schema.
 
 mod patches;
 mod runtime;
@@ -16,17 +15,17 @@ pub use train_job::{Operation, TrainJobRequest, train_job};
 
 use crate::k8s::problem::Problems;
 
-/// What admission says.
+/// The answer of admission.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Verdict {
-    /// Why the object is refused; nothing when it is allowed.
+    /// Why the object is refused; empty if it is allowed.
     pub problems: Problems,
-    /// What the author should know although the object may be allowed.
+    /// What the author should know although the object is allowed.
     pub warnings: Vec<String>,
 }
 
 impl Verdict {
-    /// Tells whether the object is allowed.
+    /// Reports whether the object is allowed.
     pub fn allowed(&self) -> bool {
         self.problems.is_empty()
     }

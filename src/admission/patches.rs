@@ -1,4 +1,4 @@
-//! When `spec.runtimePatches` may change: never under running pods.
+//! When `spec.runtimePatches` may change: never while pods run.
 
 use serde_json::Value;
 
@@ -8,7 +8,7 @@ use crate::k8s::problem::Problem;
 
 const FIELD: &str = "spec.runtimePatches";
 
-/// Refuses changed patches while the job runs before and after the change, or while pods of it are still there.
+/// Refuses changed patches if the job runs before and after the change, or while it still has pods.
 pub(super) fn check_change(old: &TrainJob, new: &TrainJob, jobset: Option<&JobSet>) -> Vec<Problem> {
     if same(old.runtime_patches(), new.runtime_patches()) {
         return Vec::new();
@@ -35,7 +35,7 @@ pub(super) fn check_change(old: &TrainJob, new: &TrainJob, jobset: Option<&JobSe
     found
 }
 
-/// Tells whether two lists of patches say the same, whenever they were written.
+/// Reports whether two lists of patches are equal, apart from their times.
 fn same(old: &[RuntimePatch], new: &[RuntimePatch]) -> bool {
     old.len() == new.len() && old.iter().zip(new).all(|(a, b)| same_patch(a, b))
 }

@@ -1,13 +1,13 @@
-//! Judges a runtime of either kind.
+//! Admission of runtimes, of both kinds.
 
 use super::Verdict;
 use crate::api::names;
 use crate::plan::{Runtime, runtime_rules};
 
-/// Judges a runtime that is created or changed; both are judged alike.
+/// Checks a runtime that is created or updated.
 ///
-/// One that is being deleted, or that carries the label which switches this off, passes; its rules are checked again
-/// for each job that names it.
+/// A runtime passes unchecked if it is being deleted, or if its label disables the check. Its rules are checked again for
+/// each job that names it.
 pub fn runtime(runtime: &Runtime) -> Verdict {
     if runtime.metadata.deletion_timestamp.is_some()
         || runtime.label(names::WEBHOOK_VALIDATION_LABEL) == Some("disabled")
@@ -27,7 +27,7 @@ mod tests {
     use super::*;
     use crate::plan::RuntimeKind;
 
-    fn judged(labels: serde_json::Value) -> Verdict {
+    fn verdict(labels: serde_json::Value) -> Verdict {
         runtime(&Runtime {
             kind: RuntimeKind::Namespaced,
             metadata: serde_json::from_value(json!({"name": "r", "labels": labels})).unwrap(),
@@ -36,15 +36,15 @@ mod tests {
     }
 
     #[test]
-    fn a_runtime_is_judged_by_its_rules_unless_its_label_says_no() {
-        assert!(!judged(json!({})).allowed());
-        assert!(judged(json!({"trainer.kubeflow.org/webhook-validation": "disabled"})).allowed());
-        assert!(!judged(json!({"trainer.kubeflow.org/webhook-validation": "enabled"})).allowed());
+    fn a_runtime_is_checked_unless_its_label_disables_that() {
+        assert!(!verdict(json!({})).allowed());
+        assert!(verdict(json!({"trainer.kubeflow.org/webhook-validation": "disabled"})).allowed());
+        assert!(!verdict(json!({"trainer.kubeflow.org/webhook-validation": "enabled"})).allowed());
     }
 
     #[test]
-    fn a_deprecated_runtime_is_warned_of_in_either_kind() {
-        let verdict = judged(json!({"trainer.kubeflow.org/support": "deprecated"}));
+    fn a_deprecated_runtime_of_either_kind_gets_a_warning() {
+        let verdict = verdict(json!({"trainer.kubeflow.org/support": "deprecated"}));
         assert!(verdict.warnings[0].contains("deprecated"), "{verdict:?}");
     }
 }

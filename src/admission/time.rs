@@ -1,13 +1,13 @@
-//! When each entry of `spec.runtimePatches` was last changed.
+//! Sets when each entry of `spec.runtimePatches` was last changed.
 
 use jiff::Timestamp;
 use serde_json::Value;
 
-/// Sets the time of each patch: a new entry gets `now` unless it brings a time of its own; an entry that says what
-/// it said before keeps its time, whatever time is sent along; a changed one gets `now`.
+/// Sets the time of each patch. A new entry gets `now` unless it has a time. An unchanged entry keeps its old time,
+/// whatever time it is sent with. A changed entry gets `now`.
 ///
-/// Works on the `TrainJob` as JSON, so that nothing else of it is touched. Entries are never added, and the same object
-/// sent again gives the same object back.
+/// Works on the `TrainJob` as JSON, so that nothing else changes. No entries are added, and doing this twice has the
+/// same result as doing it once.
 pub fn stamp_patches(job: &mut Value, old: Option<&Value>, now: Timestamp) {
     let before = old.map(patches).unwrap_or_default();
     let Some(Value::Array(entries)) = job.pointer_mut("/spec/runtimePatches") else {
@@ -36,7 +36,7 @@ fn patches(job: &Value) -> &[Value] {
         .unwrap_or_default()
 }
 
-/// Tells whether two entries say the same, apart from when.
+/// Reports whether two entries are equal, apart from their times.
 fn same(a: &Value, b: &Value) -> bool {
     let said = |entry: &Value| {
         entry
@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_entry_gets_now_unless_it_brings_a_time() {
+    fn a_new_entry_gets_now_unless_it_has_a_time() {
         assert_eq!(
             times(
                 json!([{"manager": "a.io/a"}, {"manager": "a.io/b", "time": "2020-01-01T00:00:00Z"}]),

@@ -1,4 +1,4 @@
-//! Judges a TrainJob.
+//! Admission of TrainJobs.
 
 use std::sync::Arc;
 
@@ -9,23 +9,23 @@ use crate::api::TrainJob;
 use crate::k8s::problem::{Problem, Problems, Reason};
 use crate::plan::{self, ClusterFacts, Config, Inputs, Observed, Runtime};
 
-/// What is done to a `TrainJob`.
+/// The operation on a `TrainJob`.
 #[derive(Clone, Copy, Debug)]
 pub enum Operation<'a> {
-    /// It is new.
+    /// It is created.
     Create,
-    /// It takes the place of this one.
+    /// It replaces this one.
     Update(&'a TrainJob),
 }
 
-/// A `TrainJob` that is created or changed.
+/// A request to create or update a `TrainJob`.
 #[derive(Clone, Debug)]
 pub struct TrainJobRequest<'a> {
-    /// What is done.
+    /// The operation.
     pub operation: Operation<'a>,
     /// The job as it would be stored.
     pub job: &'a TrainJob,
-    /// The runtime that it names, read live; `None` when it does not exist.
+    /// The runtime that the job names, read live; `None` if it does not exist.
     pub runtime: Option<Arc<Runtime>>,
     /// Settings of the program.
     pub config: &'a Config,
@@ -35,10 +35,10 @@ pub struct TrainJobRequest<'a> {
     pub facts: &'a ClusterFacts,
 }
 
-/// Judges a TrainJob.
+/// Checks a TrainJob.
 ///
-/// A job that is being deleted passes, and so does a change that leaves the spec as it is or only suspends or
-/// resumes the job: neither the runtime nor any rule may keep them from ending.
+/// A job that is being deleted passes, and so does an update that changes nothing in the spec but `suspend`: neither the
+/// runtime nor any rule may prevent it from ending.
 pub fn train_job(request: &TrainJobRequest<'_>) -> Verdict {
     match request.operation {
         Operation::Create => create(request),
@@ -112,7 +112,7 @@ mod tests {
     use super::*;
     use crate::plan::RuntimeKind;
 
-    /// What a test says of the world, in short.
+    /// The facts of a test.
     #[derive(Default)]
     struct World {
         jobset: Option<Value>,
@@ -177,7 +177,7 @@ mod tests {
     const LONG: &str = "a-name-of-fifty-characters-is-too-long-for-its-pods";
 
     #[test]
-    fn a_new_job_is_judged_by_its_plan() {
+    fn a_new_job_is_refused_if_it_cannot_be_planned() {
         let world = World::default();
         assert!(fields(None, &json!({}), &world).is_empty());
         assert_eq!(
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stored_job_is_not_held_to_its_name_or_to_a_runtime_that_has_gone() {
+    fn an_update_passes_with_a_long_name_or_a_deleted_runtime() {
         let old = json!({"/metadata/name": LONG, "/spec/suspend": true});
         let new = json!({"/metadata/name": LONG, "/spec/suspend": true, "/spec/runtimePatches": patch("a")});
         for without_runtime in [false, true] {
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn suspension_metadata_and_deletion_pass_whatever_else_is_wrong() {
+    fn suspend_metadata_and_deletion_pass_whatever_else_is_wrong() {
         let world = World {
             without_runtime: true,
             ..World::default()
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn patches_change_only_around_a_suspension() {
+    fn patches_change_only_while_the_job_is_suspended_before_or_after() {
         let world = World::default();
         let with = |suspend: bool, pool: &str| json!({"/spec/suspend": suspend, "/spec/runtimePatches": patch(pool)});
         assert_eq!(
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn patches_do_not_change_while_pods_are_still_there() {
+    fn patches_do_not_change_while_the_job_still_has_pods() {
         let counts = |active| json!({"name": "node", "ready": 0, "succeeded": 0, "failed": 0, "active": active, "suspended": 0});
         let world = |active| World {
             jobset: Some(json!({

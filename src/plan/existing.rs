@@ -1,4 +1,4 @@
-//! How to get from the JobSet that exists to the one that is wanted.
+//! From the existing JobSet to the wanted one.
 //!
 //! Source of the rules: JobSet's webhook. `spec.suspend` may change at any time; labels, annotations, nodeSelector,
 //! tolerations and schedulingGates of the Pod templates while the JobSet is suspended; nothing else ever.
@@ -19,7 +19,7 @@ const MUTABLE: [(&[&str], &str); 5] = [
     (&["template", "spec", "template", "spec"], "schedulingGates"),
 ];
 
-/// What is to be done to bring the JobSet about.
+/// How to bring the JobSet into its desired state.
 #[derive(Clone, Debug, PartialEq)]
 pub enum JobSetAction {
     /// Create it.
@@ -30,7 +30,7 @@ pub enum JobSetAction {
     Patch(Value),
 }
 
-/// Decides what is to be done, and lists in which paths the two differ for good.
+/// Decides on the action, and lists the fields that differ and can no longer change.
 pub(super) fn reconcile(
     job: &TrainJob,
     existing: Option<&JobSet>,
@@ -82,7 +82,7 @@ fn new_digest<'w>(existing: &JobSet, wanted: &'w Value) -> Option<&'w str> {
     (wanted != carried).then_some(wanted)
 }
 
-/// Gives the existing list of replicated jobs with the mutable fields as they are wanted, or `None` when they are so.
+/// Returns the existing list of replicated jobs with the wanted values of the mutable fields; `None` if nothing changes.
 fn updated_jobs(existing: &Value, wanted: &Value) -> Option<Value> {
     let mut jobs = k8s_json::list(existing, &["replicatedJobs"]).to_vec();
     let wanted = k8s_json::list(wanted, &["replicatedJobs"]);
@@ -112,8 +112,8 @@ fn updated_jobs(existing: &Value, wanted: &Value) -> Option<Value> {
     changed.then_some(Value::Array(jobs))
 }
 
-/// Lists where the existing spec says something else than is wanted, apart from the fields that may change. What only
-/// the existing one has was set by defaults, except for items of lists that are matched by key.
+/// Lists the immutable fields in which the existing spec differs from the wanted one. Fields that only the existing one
+/// has were set by defaults.
 fn frozen(existing: &Value, wanted: &Value) -> Vec<FieldPath> {
     let (existing, wanted) = (without_mutable(existing), without_mutable(wanted));
     diff::differences(&existing, &wanted, Unkeyed::ByIndex)
@@ -143,7 +143,7 @@ fn without_mutable(spec: &Value) -> Value {
 mod tests {
     use super::*;
 
-    /// Replicated job `node` with a container; `pod` and `container` add to them.
+    /// A replicated job whose Pod template has this metadata, and a container with these fields.
     fn spec(metadata: Value, container: Value) -> Value {
         let mut named = json!({"name": "node"});
         for (field, value) in container.as_object().unwrap() {

@@ -1,7 +1,7 @@
 //! Why each value is what it is.
 //!
-//! Nothing is noted by hand: after each stage the JobSet is compared with what it was before, so that no stage can
-//! forget to speak of what it did. Stages only add the reasons that a comparison cannot see.
+//! After each stage the JobSet is compared with what it was before, so that no stage can omit a change. Stages only add
+//! reasons, which a comparison cannot find.
 
 use std::fmt;
 
@@ -66,22 +66,22 @@ impl fmt::Display for Stage {
 pub struct Entry {
     /// Who changed it.
     pub stage: Stage,
-    /// Where it stands in the JobSet; list items are named, as in `env[PET_NNODES]`.
+    /// The path of the value in the JobSet. List items have names, as in `env[PET_NNODES]`.
     pub path: FieldPath,
-    /// The value from then on; `None` when it was taken away.
+    /// The new value; `None` if it was removed.
     pub value: Option<Value>,
-    /// What led to the value, where it was worked out.
+    /// The reason for the value, if it was computed.
     pub why: Option<String>,
 }
 
-/// All changes, in the order they were made. Empty unless asked for.
+/// All changes, in order. Empty unless [`explain`](super::explain) asks for them.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Trace {
     entries: Vec<Entry>,
 }
 
 impl Trace {
-    /// Gives the changes in order.
+    /// Returns the changes in order.
     pub fn entries(&self) -> &[Entry] {
         &self.entries
     }
@@ -100,7 +100,7 @@ impl Trace {
         reasons: &[(FieldPath, String)],
     ) {
         let reason = |path: &FieldPath| {
-            // The reason that was added last was made with the most knowledge.
+            // The latest reason knows most.
             let found = reasons.iter().rev().find(|(part, _)| path.contains(part));
             found.map(|(_, why)| why.clone())
         };
