@@ -1,6 +1,6 @@
 //! `trainer explain`: why each value of a JobSet is what it is.
 //!
-//! Knows how to lay the plan's trace out for people; what is in the trace is the plan's.
+//! Knows how to print the trace of a plan. The plan decides what is in it.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -18,22 +18,22 @@ use crate::k8s::json as k8s_json;
 use crate::k8s::path::{FieldPath, Step};
 use crate::plan::{self, Entry, Plan, Stage, Trace};
 
-/// Longest value that is shown whole.
+/// Longest value that is shown in full, in characters.
 const SHOWN: usize = 60;
 
-/// Tells of each value of the JobSet which layer set it, and what it was before.
+/// Prints which layer set each value of the JobSet, and what the value was before.
 ///
 /// JSON-PATH is a path as the tree shows it, such as `spec.replicatedJobs[node].template.spec.parallelism`, or a part
-/// of one, such as `env[PET_NNODES]`. Written as JSONPath is, it is understood too; `..` stands for any steps.
+/// of one, such as `env[PET_NNODES]`. JSONPath works, too; `..` stands for any steps.
 #[derive(clap::Args)]
 pub(super) struct Explain {
-    /// File with TrainJobs, the runtimes they name (the shipped ones are known) and, where they matter, facts of the
-    /// cluster: an existing JobSet or runtime snapshot; - is standard input; may be given again
+    /// File with TrainJobs, their runtimes (the shipped ones are built in), and facts of the cluster such as an existing
+    /// JobSet; - is standard input; may be repeated
     #[arg(short = 'f', long = "filename", value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
     #[command(flatten)]
     settings: Settings,
-    /// Only this value, and what is in it
+    /// Only this value, and what is below it
     #[arg(value_name = "JSON-PATH")]
     path: Option<String>,
 }
@@ -82,7 +82,7 @@ impl Explain {
     }
 }
 
-/// Picks the values that a path names: from the root if it leads somewhere from there, else wherever it fits.
+/// Lists the values that a path names: from the root if there are any, else anywhere.
 fn choose<'a>(values: &'a [(FieldPath, &'a Value)], path: Option<&str>) -> Vec<&'a (FieldPath, &'a Value)> {
     let wanted = FieldPath::new(&path.map(normal).unwrap_or_default());
     let wanted = wanted.steps();
@@ -123,7 +123,7 @@ fn paths(template: &Value) -> BTreeSet<FieldPath> {
     diff::leaves(template).into_iter().map(|(path, _)| path).collect()
 }
 
-/// Says who set a value, why, and what it was before. `written` is where the runtime's author has written one.
+/// Returns who set a value, why, and what it was before. `written` are the paths that the runtime's author wrote.
 fn source(trace: &Trace, path: &FieldPath, written: Option<&BTreeSet<FieldPath>>) -> String {
     let history = history(trace, path);
     let stage = |entry: &Entry| {
@@ -152,7 +152,7 @@ fn source(trace: &Trace, path: &FieldPath, written: Option<&BTreeSet<FieldPath>>
     source
 }
 
-/// Finds the changes of a value, or of what it is in where it came with that as a whole.
+/// Lists the changes of a value, or of the nearest value around it that has any.
 fn history<'a>(trace: &'a Trace, path: &FieldPath) -> Vec<&'a Entry> {
     let mut path = path.clone();
     loop {
@@ -164,7 +164,7 @@ fn history<'a>(trace: &'a Trace, path: &FieldPath) -> Vec<&'a Entry> {
     }
 }
 
-/// Shows a value on one line, cut where it is long. A text that could be taken for another value is quoted.
+/// Returns a value as one line, cut if it is long. A text that reads like another value is quoted.
 fn shown(value: &Value) -> String {
     let text = match value {
         Value::String(text) if is_plain(text) => text.clone(),
@@ -194,7 +194,7 @@ fn labels(path: &FieldPath) -> Vec<String> {
     labels
 }
 
-/// Takes the marks of `JSONPath` off: braces, a leading `$` and dots, quotes in brackets, and `?(@.name=="x")`.
+/// Removes the syntax of `JSONPath`: braces, a leading `$` and dots, quotes in brackets, and `?(@.name=="x")`.
 fn normal(path: &str) -> String {
     path.trim_start_matches('{')
         .trim_end_matches('}')
@@ -225,16 +225,12 @@ mod tests {
     }
 
     #[test]
-    fn a_path_from_the_root_names_what_is_in_it() {
+    fn a_path_from_the_root_names_what_is_below_it() {
         assert_eq!(found("spec"), 5);
         assert_eq!(found("$.spec.replicatedJobs[node]"), 4);
         assert_eq!(found("{.spec.replicatedJobs[?(@.name==\"node\")].name}"), 1);
         assert_eq!(found("spec.replicatedJobs"), 4);
-        assert_eq!(
-            found("metadata"),
-            1,
-            "the root's own comes before others of the name"
-        );
+        assert_eq!(found("metadata"), 1, "a path from the root takes precedence");
     }
 
     #[test]
@@ -249,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there_is_not_found() {
+    fn a_path_without_a_value_finds_nothing() {
         for path in [
             "env[B]",
             "replicatedJobs[launcher]",
@@ -262,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_is_told_from_a_number() {
+    fn a_text_that_reads_like_a_number_is_quoted() {
         assert_eq!(shown(&json!("29500")), "\"29500\"");
         assert_eq!(shown(&json!(29500)), "29500");
         assert_eq!(shown(&json!("auto")), "auto");

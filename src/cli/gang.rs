@@ -1,11 +1,11 @@
-//! How a gang is shown: what each member requests, and what all of them reserve together.
+//! Prints a gang: what each member requests, and what all of them reserve together.
 
 use std::fmt::Write;
 
 use super::output::{DIM, PLACE, styled};
 use crate::plan::{Gang, Member};
 
-/// Lays a gang out, a line for each replicated job.
+/// Returns a gang as text, a line for each replicated job.
 pub(super) fn text(gang: &Gang) -> String {
     let width = gang.members.iter().map(|member| member.name.len());
     let width = width

@@ -1,6 +1,6 @@
-//! Files in: every document of every file, lists unpacked, and what could not be read.
+//! Reads files: every document of every file, with lists unpacked, and errors for the rest.
 //!
-//! Knows what any Kubernetes object has; what the kinds hold is judged later.
+//! Knows what any Kubernetes object has. Others validate what the kinds hold.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ const OUR_KINDS: [&str; 3] = [
     names::CLUSTER_TRAINING_RUNTIME,
 ];
 
-/// Kinds that live in no namespace, of those that matter here.
+/// Kinds without a namespace, of those that we read.
 const CLUSTER_WIDE: [&str; 4] = [
     names::CLUSTER_TRAINING_RUNTIME,
     "PriorityClass",
@@ -27,12 +27,12 @@ const CLUSTER_WIDE: [&str; 4] = [
     "Namespace",
 ];
 
-/// What was found in the files.
+/// The content of the files.
 #[derive(Default)]
 pub(super) struct Input {
     /// The objects, in order.
     pub(super) objects: Vec<Value>,
-    /// What could not be read, with file and line.
+    /// What could not be parsed, with file and line.
     pub(super) errors: Vec<String>,
 }
 
@@ -82,7 +82,7 @@ fn read_document(file: &str, document: Document, namespace: &str, input: &mut In
     }
 }
 
-/// Takes a List apart, and lists within it.
+/// Returns the items of a List, and of lists within it.
 fn unpack(mut object: Value) -> Vec<Value> {
     let is_list = k8s_json::text(&object, &["kind"]).is_some_and(|kind| kind.ends_with("List"));
     match object.get_mut("items").map(Value::take) {
@@ -95,7 +95,7 @@ fn unpack(mut object: Value) -> Vec<Value> {
     }
 }
 
-/// Finds what keeps a value from being any Kubernetes object, or one of our group from being one of our kinds.
+/// Returns why a value is not a Kubernetes object, or, in our group, not one of our kinds.
 fn check(object: &Value) -> Result<(), String> {
     if !object.is_object() {
         let found: String = object.to_string().chars().take(60).collect();
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_are_taken_apart_and_namespaces_filled_in() {
+    fn lists_are_unpacked_and_namespaces_filled_in() {
         let input = input(
             "{apiVersion: v1, kind: List, items: [{apiVersion: v1, kind: A, metadata: {}}, {apiVersion: v1, kind: BList, \
              items: [{apiVersion: v1, kind: RuntimeClass, metadata: {}}, {apiVersion: v1, kind: C, metadata: {namespace: x}}]}]}",
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_object_is_told_with_its_line() {
+    fn what_is_not_an_object_is_an_error_with_its_line() {
         let input = input(
             "# a comment\n\nfoo: bar\n---\n- x\n---\n{apiVersion: trainer.kubeflow.org/v1alpha1, kind: Trainjob}\n",
         );

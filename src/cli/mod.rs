@@ -38,7 +38,7 @@ enum Command {
     Explain(explain::Explain),
     #[cfg(feature = "controller")]
     Controller(crate::controller::Options),
-    /// Puts shipped ClusterTrainingRuntimes into the cluster, or takes them away
+    /// Installs the shipped ClusterTrainingRuntimes in the cluster, or removes them
     #[cfg(feature = "controller")]
     #[command(subcommand)]
     Runtimes(crate::controller::Runtimes),
@@ -58,7 +58,7 @@ pub fn run() -> ExitCode {
     match dispatch(Cli::parse().command) {
         Ok(exit) => ExitCode::from(exit as u8),
         Err(error) => {
-            // The terminal itself may be what failed; then nobody is left to tell.
+            // The terminal may be what failed. Then the error cannot be printed.
             let _ = output::err(format!("{} {error:#}", output::styled(output::BAD, "error:")));
             ExitCode::from(Exit::Unreadable as u8)
         }

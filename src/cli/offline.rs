@@ -1,7 +1,7 @@
-//! A cluster made of files: takes objects in as an API server with our admission would, and remembers them.
+//! A cluster made of files: admits objects as an API server with our admission does, and stores them.
 //!
-//! Runtimes and facts are taken in before TrainJobs, whatever their order in the files, as both would be in a cluster
-//! that has them. The shipped runtimes are there from the start.
+//! Runtimes and facts are admitted before TrainJobs, whatever their order in the files. The shipped runtimes exist from
+//! the start.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::k8s::suggest;
 use crate::plan::{ClusterFacts, Config, Inputs, Known, Observed, Runtime, RuntimeKind};
 use crate::{catalog, schema};
 
-/// What became of one document.
+/// The verdict on one document.
 pub(super) struct Outcome {
     pub(super) kind: String,
     pub(super) namespace: Option<String>,
@@ -26,13 +26,13 @@ pub(super) struct Outcome {
     pub(super) verdict: Verdict,
 }
 
-/// An object that was taken in.
+/// An object that was admitted.
 struct Stored<T> {
     json: Value,
     object: T,
 }
 
-/// A runtime, and its template as the author wrote it: without what the schema sets by default.
+/// A runtime, and its template as the author wrote it, without defaults.
 struct Written {
     runtime: Arc<Runtime>,
     template: Value,
@@ -41,7 +41,7 @@ struct Written {
 /// The cluster.
 #[derive(Default)]
 pub(super) struct Offline {
-    /// The runtimes that ship with the program; one of the same name in a file takes its place.
+    /// The shipped runtimes. One of the same name in a file takes precedence.
     shipped: Vec<Written>,
     runtimes: Vec<Stored<Written>>,
     /// Kind and name of the runtimes that were refused.
@@ -55,7 +55,7 @@ pub(super) struct Offline {
 }
 
 impl Offline {
-    /// Makes a cluster that has the shipped runtimes.
+    /// Creates a cluster with the shipped runtimes.
     pub(super) fn new(config: Config) -> anyhow::Result<Self> {
         let mut shipped = Vec::new();
         for mut json in catalog::runtimes()? {
@@ -76,8 +76,8 @@ impl Offline {
         })
     }
 
-    /// Takes all documents in; gives what became of each TrainJob and runtime, in the order of the documents, and what
-    /// is wrong with the facts.
+    /// Admits all documents. Returns the verdicts on TrainJobs and runtimes, in the order of the documents, and what is
+    /// wrong with the facts.
     pub(super) fn take_all(&mut self, objects: Vec<Value>) -> (Vec<Outcome>, Vec<String>) {
         let (jobs, others): (Vec<_>, Vec<_>) = objects
             .into_iter()
@@ -94,19 +94,19 @@ impl Offline {
         (outcomes.into_iter().map(|(_, outcome)| outcome).collect(), errors)
     }
 
-    /// Gives the template of a job's runtime as its author wrote it; `None` when the job has a snapshot.
+    /// Returns the template of a job's runtime as its author wrote it; `None` if the job has a snapshot.
     pub(super) fn template_of(&self, job: &TrainJob) -> Option<&Value> {
         let frozen = self.observed(job).snapshot.is_some();
         let written = self.written_for(job).filter(|_| !frozen)?;
         Some(&written.template)
     }
 
-    /// Lists the jobs that were taken in.
+    /// Lists the jobs that were admitted.
     pub(super) fn jobs(&self) -> impl Iterator<Item = &TrainJob> {
         self.jobs.iter().map(|stored| &stored.object)
     }
 
-    /// Returns what a plan of a job is made from.
+    /// Returns the inputs of a job's plan.
     pub(super) fn inputs<'a>(&'a self, job: &'a TrainJob) -> Inputs<'a> {
         Inputs {
             job,
@@ -139,7 +139,7 @@ impl Offline {
                 let name = k8s_json::text(&object, &["metadata", "name"]).unwrap_or_default();
                 self.facts.priority_classes.insert(name.to_owned(), Known::Exists);
             }
-            // Other kinds say nothing about training jobs.
+            // Other kinds do not matter to training jobs.
             _ => {}
         }
         Ok(None)
@@ -171,7 +171,7 @@ impl Offline {
             }
             None => self.admit_job(json, &mut verdict),
         };
-        // What the schema refuses may not even have the shape of its kind.
+        // What the schema refuses may not deserialize, and then has its problems already.
         if let (Err(error), true) = (judged, verdict.allowed()) {
             verdict.problems.push(error);
         }
@@ -208,9 +208,9 @@ impl Offline {
         };
         match place {
             Some(at) if verdict.allowed() => self.runtimes[at] = Stored { json, object },
-            // A runtime that only our rules refuse is kept: the jobs that name it are told why it is of no use.
+            // A runtime that only our rules refuse is kept, so that jobs that name it are refused with the reason.
             None if !schema_refused => self.runtimes.push(Stored { json, object }),
-            // A refused update leaves the former in place.
+            // A refused update changes nothing.
             _ => {}
         }
         Ok(())
@@ -243,7 +243,7 @@ impl Offline {
         Ok(())
     }
 
-    /// Adds what is known of a runtime that does not exist.
+    /// Adds hints about a runtime that does not exist.
     fn with_hints(&self, job: &TrainJob, problems: Problems) -> Vec<Problem> {
         let with_hint = |mut problem: Problem| {
             if problem.reason == Reason::NotFound {
@@ -254,7 +254,7 @@ impl Offline {
         problems.into_iter().map(with_hint).collect()
     }
 
-    /// Says what may have been meant by the name of a runtime that does not exist.
+    /// Returns what may have been meant by the name of a runtime that does not exist.
     fn hint(&self, job: &TrainJob) -> String {
         let reference = &job.spec.runtime_ref;
         let is_named = |runtime: &&Runtime| runtime.name() == reference.name;
@@ -307,7 +307,7 @@ impl Offline {
         self.known().find(|written| fits(&written.runtime))
     }
 
-    /// Gives all runtimes, those of the files first.
+    /// Lists all runtimes, those of the files first.
     fn known_runtimes(&self) -> impl Iterator<Item = &Runtime> {
         self.known().map(|written| &*written.runtime)
     }
@@ -337,19 +337,19 @@ impl Offline {
     }
 }
 
-/// Takes the JobSet out of a runtime.
+/// Returns the template of a runtime.
 fn template(runtime: &Value) -> Value {
     k8s_json::at(runtime, &["spec", "template"])
         .cloned()
         .unwrap_or_default()
 }
 
-/// Tells whether a job may name a runtime: one of its own namespace, or of the cluster.
+/// Reports whether a job can name a runtime: one of its own namespace, or of the cluster.
 fn in_reach(runtime: &Runtime, job: &TrainJob) -> bool {
     runtime.kind == RuntimeKind::Cluster || runtime.metadata.namespace == job.metadata.namespace
 }
 
-/// Adds what admission found to what the schema found; where both speak of one field, the schema has said it.
+/// Adds the findings of admission to those of the schema. Of a field with problems of both, the schema's are kept.
 fn add(verdict: &mut Verdict, problems: impl IntoIterator<Item = Problem>, warnings: Vec<String>) {
     let told: BTreeSet<_> = verdict
         .problems
@@ -364,7 +364,7 @@ fn add(verdict: &mut Verdict, problems: impl IntoIterator<Item = Problem>, warni
     verdict.warnings.extend(warnings);
 }
 
-/// Names an object that only brings a prefix, as an API server would: with five characters more.
+/// Names an object that has only a prefix, as an API server does: with five more characters.
 fn generate_name(object: &mut Value) {
     let prefix = k8s_json::text(object, &["metadata", "generateName"]).map(str::to_owned);
     if let (Some(prefix), None) = (prefix, k8s_json::text(object, &["metadata", "name"])) {
@@ -372,7 +372,7 @@ fn generate_name(object: &mut Value) {
     }
 }
 
-/// Reads a fact of the cluster; an error tells which, and the field.
+/// Parses a fact of the cluster. An error names the object and the field.
 fn fact<T: DeserializeOwned>(object: &Value) -> Result<T, String> {
     typed(object).map_err(|problem| {
         let text = |path: &[&str]| k8s_json::text(object, path).unwrap_or_default();
@@ -380,7 +380,7 @@ fn fact<T: DeserializeOwned>(object: &Value) -> Result<T, String> {
     })
 }
 
-/// Reads an object as its type; an error tells the field.
+/// Parses an object as its type. An error names the field.
 fn typed<T: DeserializeOwned>(json: &Value) -> Result<T, Problem> {
     serde_path_to_error::deserialize(json)
         .map_err(|error| Problem::invalid(error.path().to_string(), error.inner().to_string()))

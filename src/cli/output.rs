@@ -1,14 +1,14 @@
-//! Text out: the only place that writes to the terminal. Colours appear on a terminal only, and not under `NO_COLOR`.
+//! Output: the only module that writes to the terminal. Colours appear on a terminal only, and not with `NO_COLOR`.
 
 use std::fmt::Display;
 use std::io::{self, Write};
 
 use anstyle::{AnsiColor, Style};
 
-/// How a run ended.
+/// The exit status of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Exit {
-    /// All is well.
+    /// Everything is allowed.
     Good = 0,
     /// Something was refused.
     Refused = 1,
@@ -16,23 +16,23 @@ pub(super) enum Exit {
     Unreadable = 2,
 }
 
-/// What is wrong.
+/// Style of errors.
 pub(super) const BAD: Style = AnsiColor::Red.on_default().bold();
-/// What should be known.
+/// Style of warnings.
 pub(super) const WARN: Style = AnsiColor::Yellow.on_default();
-/// What is well.
+/// Style of success.
 pub(super) const GOOD: Style = AnsiColor::Green.on_default();
-/// Where something stands.
+/// Style of paths and titles.
 pub(super) const PLACE: Style = Style::new().bold();
-/// What is said beside the matter.
+/// Style of comments.
 pub(super) const DIM: Style = Style::new().dimmed();
 
-/// Puts a text into a style.
+/// Returns a text in a style.
 pub(super) fn styled(style: Style, text: impl Display) -> String {
     format!("{style}{text}{style:#}")
 }
 
-/// Writes to standard output. A reader that has gone away is no error.
+/// Writes to standard output. A closed pipe is not an error.
 pub(super) fn out(text: impl Display) -> io::Result<()> {
     forgive_broken_pipe(write!(anstream::stdout().lock(), "{text}"))
 }

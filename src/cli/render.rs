@@ -1,4 +1,4 @@
-//! `trainer render`: every object that the controller would make.
+//! `trainer render`: every object that the controller would create.
 
 use std::path::PathBuf;
 
@@ -13,17 +13,17 @@ use crate::k8s::problem::Problems;
 use crate::k8s::yaml;
 use crate::plan::{self, Config, NewSecret, Plan};
 
-/// Prints every object that the controller would make of the TrainJobs in FILE, in the order it applies them.
+/// Prints every object that the controller would create for the TrainJobs in FILE, in that order.
 #[derive(clap::Args)]
 pub(super) struct Render {
     #[command(flatten)]
     source: Files,
-    /// Form of the objects
+    /// Format of the objects
     #[arg(short, long, value_enum, default_value = "yaml")]
     output: Form,
 }
 
-/// How objects are written.
+/// The format of objects.
 #[derive(Clone, Copy, clap::ValueEnum)]
 enum Form {
     /// A stream of YAML documents
@@ -37,7 +37,7 @@ impl Render {
         let (cluster, mut exit) = load_jobs(&self.source.files, &self.source.settings)?;
         for job in cluster.jobs() {
             let (inputs, facts) = (cluster.inputs(job), cluster.facts_of(job));
-            // The job was let in, so this only fails for facts of the cluster that stand in its way.
+            // The job was admitted, so only facts of the cluster can prevent its plan.
             match plan::plan(inputs, &facts) {
                 Ok(plan) => self.print_plan(job, plan)?,
                 Err(problems) => exit = exit.max(obstructed(job, &problems)?),
@@ -47,8 +47,8 @@ impl Render {
     }
 
     fn print_plan(&self, job: &TrainJob, plan: Plan) -> anyhow::Result<()> {
-        // No `..`: an object that is added to the plan does not compile until it is printed. Warnings were told when
-        // the job was let in.
+        // No `..`: a new kind of object in the plan does not compile until it is printed. Admission has printed the
+        // warnings.
         let Plan {
             secrets,
             snapshot,
@@ -62,7 +62,7 @@ impl Render {
         if !job.is_ours() {
             let by = job.spec.managed_by.as_deref().unwrap_or_default();
             output::err(format!(
-                "{} {}: spec.managedBy is {by:?}, so a controller leaves the job alone; this is what it would make",
+                "{} {}: spec.managedBy is {by:?}, so the controller ignores the job; without that it would create this",
                 styled(WARN, "note:"),
                 job_title(job)
             ))?;
@@ -96,7 +96,7 @@ impl Render {
     }
 }
 
-/// Shows a Secret: its keys, without what only the controller makes.
+/// Returns a Secret with its keys, but without the values that only the controller creates.
 fn secret(secret: &NewSecret) -> Value {
     let data: serde_json::Map<String, Value> = secret
         .recipe
@@ -117,7 +117,7 @@ fn secret(secret: &NewSecret) -> Value {
     object
 }
 
-/// Reads files into an offline cluster; what cannot be read is told at once and decides how the run ends.
+/// Reads files into an offline cluster, and prints what cannot be parsed.
 pub(super) fn load(files: &[PathBuf], settings: &Settings) -> anyhow::Result<(Offline, Vec<Outcome>, Exit)> {
     let input = input::read(files, &settings.namespace);
     let config = Config {
@@ -133,7 +133,7 @@ pub(super) fn load(files: &[PathBuf], settings: &Settings) -> anyhow::Result<(Of
     Ok((cluster, outcomes, exit))
 }
 
-/// Reads files whose jobs are asked for; what is refused is told, of jobs also what their authors should know.
+/// Reads files for a command about jobs. Prints what is refused, and the warnings about jobs.
 pub(super) fn load_jobs(files: &[PathBuf], settings: &Settings) -> anyhow::Result<(Offline, Exit)> {
     let (cluster, outcomes, mut exit) = load(files, settings)?;
     let is_job = |outcome: &&Outcome| outcome.kind == names::TRAIN_JOB;
@@ -149,7 +149,7 @@ pub(super) fn load_jobs(files: &[PathBuf], settings: &Settings) -> anyhow::Resul
     Ok((cluster, exit))
 }
 
-/// Tells what of the cluster stands in the way of a job.
+/// Prints why the cluster prevents a job.
 pub(super) fn obstructed(job: &TrainJob, problems: &Problems) -> anyhow::Result<Exit> {
     for problem in problems {
         let place = styled(PLACE, &problem.field);
@@ -173,7 +173,7 @@ fn job_title(job: &TrainJob) -> String {
     )
 }
 
-/// Tells what is wrong with an object, and what its author should know.
+/// Prints the problems and warnings of an object.
 pub(super) fn complain(outcome: &Outcome) -> anyhow::Result<Exit> {
     let title = title(outcome);
     for problem in &outcome.verdict.problems {
@@ -194,7 +194,7 @@ pub(super) fn complain(outcome: &Outcome) -> anyhow::Result<Exit> {
     })
 }
 
-/// Names an object: kind, namespace and name.
+/// Returns kind, namespace and name of an object.
 pub(super) fn title(outcome: &Outcome) -> String {
     match &outcome.namespace {
         Some(namespace) => format!("{} {namespace}/{}", outcome.kind, outcome.name),

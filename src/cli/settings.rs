@@ -5,21 +5,21 @@ use std::path::PathBuf;
 /// The files of the offline commands.
 #[derive(clap::Args)]
 pub(super) struct Files {
-    /// Files with TrainJobs, the runtimes they name (the shipped ones are known) and, where they matter, facts of the
-    /// cluster: an existing JobSet or runtime snapshot; - is standard input
+    /// Files with TrainJobs, their runtimes (the shipped ones are built in), and facts of the cluster such as an
+    /// existing JobSet; - is standard input
     #[arg(short = 'f', long = "filename", value_name = "FILE", required = true, num_args = 1..)]
     pub(super) files: Vec<PathBuf>,
     #[command(flatten)]
     pub(super) settings: Settings,
 }
 
-/// What the offline commands take for granted.
+/// Settings of the offline commands.
 #[derive(clap::Args)]
 pub(super) struct Settings {
-    /// Namespace of objects that name none
+    /// Namespace of objects without one
     #[arg(short, long, default_value = "default")]
     pub(super) namespace: String,
-    /// Name of a resource that counts whole accelerators, as the controller is told; may be given several times
+    /// Name of a resource that counts whole accelerators, as in the controller's flag; may be repeated
     #[arg(long = "accelerator-resource", value_name = "NAME")]
     pub(super) accelerator_resources: Vec<String>,
 }

@@ -1,8 +1,8 @@
-//! Values laid out as a tree of their paths.
+//! Prints values as a tree of their paths.
 
 use std::fmt;
 
-/// A tree whose leaves are lines of text; branches keep the order in which they came.
+/// A tree whose leaves are lines of text. Branches keep the order of insertion.
 #[derive(Debug, Default)]
 pub(super) struct Tree {
     line: Option<String>,
@@ -10,7 +10,7 @@ pub(super) struct Tree {
 }
 
 impl Tree {
-    /// Puts a line at the end of a path.
+    /// Inserts a line at a path.
     pub(super) fn insert(&mut self, steps: &[impl AsRef<str>], line: String) {
         let Some((step, rest)) = steps.split_first() else {
             self.line = Some(line);
@@ -29,7 +29,7 @@ impl Tree {
             let mut label = name.clone();
             let mut branch = branch;
             while let (None, Some((step, next))) = (&branch.line, branch.only_branch(&label)) {
-                // An item `env[A]` that only says what `A` is, is that value.
+                // `env[A].value` is shown as `env[A]`.
                 if !(step == "value" && label.ends_with(']')) {
                     label.push('.');
                     label.push_str(step);
@@ -46,7 +46,7 @@ impl Tree {
         Ok(())
     }
 
-    /// Gives the one branch, if there is only one beside the name that the item has in its label already.
+    /// Returns the only branch. The name of an item does not count, since its label has it.
     fn only_branch(&self, label: &str) -> Option<(&str, &Tree)> {
         let said = |name: &str| name == "name" && label.ends_with(']');
         let mut rest = self.branches.iter().filter(|(name, _)| !said(name));
@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_has_one_branch_is_one_line() {
+    fn a_branch_without_forks_is_one_line() {
         let mut tree = Tree::default();
         for path in [
             &["a", "b", "c"][..],

@@ -7,24 +7,24 @@ use super::output::{self, BAD, Exit, GOOD, PLACE, WARN, styled};
 use super::render::{load, title};
 use super::settings::Files;
 
-/// Tells of every TrainJob and runtime in FILE whether a cluster would take it, with all problems and warnings at once.
+/// Reports whether a cluster would accept each TrainJob and runtime in FILE, with all problems and warnings.
 ///
 /// A document with the kind and name of an earlier one is read as an update of it.
 #[derive(clap::Args)]
 pub(super) struct Validate {
     #[command(flatten)]
     source: Files,
-    /// Form of the verdicts
+    /// Format of the verdicts
     #[arg(short, long, value_enum, default_value = "text")]
     output: Form,
 }
 
-/// How verdicts are written.
+/// The format of verdicts.
 #[derive(Clone, Copy, clap::ValueEnum)]
 enum Form {
-    /// For people
+    /// Text for people
     Text,
-    /// For programs: a JSON list
+    /// A JSON list for programs
     Json,
 }
 

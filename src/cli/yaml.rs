@@ -1,14 +1,14 @@
-//! YAML as kubectl reads it, with the place of what cannot be read.
+//! Parses YAML as kubectl does, and reports where it cannot.
 //!
-//! As kubectl does: `yes`, `on` and `y` are booleans, `0644` is octal, `1_000` and `1e3` are whole numbers, JSON is
-//! YAML, `<<` merges. Differently, on purpose: a key that stands twice in one mapping is refused (kubectl silently
-//! takes the last one), and keys such as `y` and `on` stay texts (kubectl makes `"true"` of them).
+//! As in kubectl: `yes`, `on` and `y` are booleans, `0644` is octal, `1_000` and `1e3` are whole numbers, JSON is YAML,
+//! `<<` merges. Deliberately different: a duplicate key is refused (kubectl silently uses the last one), and keys such
+//! as `y` and `on` stay texts (kubectl turns them into `"true"`).
 
 use std::fmt;
 
 use serde_json::Value;
 
-/// Largest whole number up to which every whole number is one of floating point too.
+/// Every whole number up to this one is exact in floating point.
 const EXACT: f64 = 9_007_199_254_740_992.0;
 
 /// A document of a stream.
@@ -16,11 +16,11 @@ const EXACT: f64 = 9_007_199_254_740_992.0;
 pub(super) struct Document {
     /// Line of the stream in which it begins.
     pub(super) line: usize,
-    /// What it holds, or why it cannot be read.
+    /// Its value, or why it cannot be parsed.
     pub(super) content: Result<Value, Unreadable>,
 }
 
-/// Text that is no YAML.
+/// A text that is not YAML.
 #[derive(Debug)]
 pub(super) struct Unreadable {
     pub(super) line: usize,
@@ -49,17 +49,17 @@ struct Part<'a> {
     line: usize,
     /// The text after the `---` marker.
     text: &'a str,
-    /// Columns that the marker takes on the first line.
+    /// Columns of the marker on the first line.
     margin: usize,
 }
 
 impl Part<'_> {
-    /// Tells whether there is nothing but blank lines, comments and directives.
+    /// Reports whether there are only blank lines, comments and directives.
     fn is_empty(&self) -> bool {
         self.text.lines().all(says_nothing)
     }
 
-    /// Gives the line of the stream in which its document begins.
+    /// Returns the line of the stream in which its document begins.
     fn first_line(&self) -> usize {
         self.line + self.text.lines().take_while(|line| says_nothing(line)).count()
     }
@@ -69,7 +69,7 @@ fn says_nothing(line: &str) -> bool {
     line.trim().is_empty() || line.trim_start().starts_with(['#', '%'])
 }
 
-/// Reads a stream of documents one by one, so that a broken one does not hide the others. Empty ones are left out.
+/// Parses a stream of documents one by one, so that a broken one does not hide the others. Skips empty ones.
 pub(super) fn read(stream: &str) -> Vec<Document> {
     parts(stream.strip_prefix('\u{feff}').unwrap_or(stream))
         .iter()
@@ -104,12 +104,12 @@ fn what(error: &serde_saphyr::Error) -> String {
     if let serde_saphyr::Error::DuplicateMappingKey { key: Some(key), .. } = error {
         return format!("duplicate key {key:?}; remove one of the two");
     }
-    // The place is told in front, and for the whole file.
+    // The message begins with the place in the whole file.
     let text = error.to_string();
     text.split(" at line ").next().unwrap_or(&text).to_owned()
 }
 
-/// Spells whole numbers as such, however they were written: `1e3`, `2.0`.
+/// Turns whole numbers such as `1e3` and `2.0` into integers.
 fn with_whole_numbers(value: Value) -> Value {
     match value {
         Value::Number(number) => match number.as_f64() {
@@ -131,7 +131,7 @@ fn with_whole_numbers(value: Value) -> Value {
     }
 }
 
-/// Splits a stream at its `---` and `...` lines, which can stand within no document.
+/// Splits a stream at its `---` and `...` lines, which no document can contain.
 fn parts(stream: &str) -> Vec<Part<'_>> {
     let mut parts = Vec::new();
     let (mut start, mut line, mut margin, mut offset) = (0, 1, 0, 0);
@@ -146,7 +146,7 @@ fn parts(stream: &str) -> Vec<Part<'_>> {
                 text: &stream[start..offset],
                 margin,
             });
-            // What follows the marker on its line belongs to the new document.
+            // The rest of the line after the marker belongs to the new document.
             start = offset + 3;
             line = at + 1;
             margin = 3;
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn the_place_is_that_in_the_whole_file() {
+    fn places_are_those_in_the_whole_file() {
         let twice = error("a: 1\n---\nb: 1\nb: 2\n");
         assert_eq!((twice.line, twice.column), (4, 1));
         assert_eq!(
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn plain_values_are_what_kubectl_makes_of_them() {
+    fn plain_values_are_parsed_as_in_kubectl() {
         let read = values(
             "{a: yes, b: on, c: y, d: 0755, e: 0o17, f: 1_000, g: 1e3, h: 2001-01-01, i: ~, j: .5, k: 0b101, l: 1:30, \
              m: 0x1F, n: Off, o: +12, p: 1.0, q: 08, r: !!binary aGVsbG8=, s: TRUE, t: Null, u: 1.5, v: 010, w: -0x1}",
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn anchors_merge_keys_json_and_long_texts_are_read() {
+    fn anchors_merge_keys_json_and_long_texts_are_parsed() {
         let long = "x".repeat(1 << 20);
         assert_eq!(
             values(&format!(
