@@ -30,7 +30,7 @@ pub(crate) fn job(ctx: &Context, event: &Event<Guarded<TrainJob>>) {
         Event::Init | Event::InitApply(_) => {}
         Event::InitDone => {
             ctx.written_jobs.clear();
-            wake_where(ctx, |_| true);
+            wake_all(ctx);
         }
     }
 }
@@ -54,7 +54,7 @@ pub(crate) fn jobset(ctx: &Context, event: &Event<Guarded<JobSet>>) {
         // are to be built now.
         Event::InitDone => {
             ctx.written_jobsets.clear();
-            wake_where(ctx, |_| true);
+            wake_all(ctx);
         }
     }
 }
@@ -104,6 +104,13 @@ fn key_of_job(job: &TrainJob) -> Key {
     let mut key = Key::new(job.name());
     key.namespace.clone_from(&job.metadata.namespace);
     key
+}
+
+/// Wakes all jobs, also those that cannot be read: their authors must know.
+fn wake_all(ctx: &Context) {
+    for job in ctx.jobs.store.state() {
+        wake(ctx, &job);
+    }
 }
 
 fn wake_where(ctx: &Context, wanted: impl Fn(&TrainJob) -> bool) {
